@@ -8,9 +8,10 @@ from pathlib import Path
 
 from acp import schema
 
-from bot.jobapi.models import Hide
+from bot.jobapi.models import Hide, Mode
 from bot.jobserver.agents.connection import AgentConnection, Content, Started, in_words, started, with_options
 from bot.jobserver.agents.launch import AgentLaunch
+from bot.jobserver.agents.pages import pages_read, proposed_pages
 from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.questions import Questions
@@ -23,7 +24,6 @@ from bot.jobserver.editors.interface import (
     with_conversation,
 )
 from bot.jobserver.editors.job_log import JobLog, open_log, told_refusals
-from bot.jobserver.egress.model_relay import RelayedModel
 from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
@@ -33,11 +33,23 @@ from bot.jobserver.usage import Spent
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.tasks import watched
 
-_RULES = """\
+_RULES = {
+    Mode.EDIT: """\
 You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
 your screen. Change files in this directory only, and leave version control alone: what you leave is committed for \
 you. End with a short answer in Markdown that says what you changed. Where you cannot go on without an answer, change \
-nothing and ask: with your tool for questions, if you have one, else at the end of your answer."""
+nothing and ask: with your tool for questions, if you have one, else at the end of your answer.""",
+    Mode.PLAN: """\
+You plan a change of the documentation in the current directory, for people who read your answer in a chat, cannot see \
+your screen and are no engineers. Change nothing: nobody has agreed yet, and what you write here is not kept. End with \
+the plan in Markdown, by leaving your plan mode with it, if you have one: what will be different for readers, and why; \
+the pages that you would change, in a list of lines `- path: reason`; and what you will not do. Where something is \
+unclear, ask with your tool for questions, if you have one; else say in the plan what you assume.""",
+    Mode.ASK: """\
+You answer a question about the documentation in the current directory, for somebody who reads your answer in a chat \
+and cannot see your screen. Change nothing, even if you find a fault: what you write here is not kept. End with a \
+short answer in Markdown that names the pages on which it rests, or says that they do not tell.""",
+}
 _CHANGED_MEANWHILE = """\
 This continues your earlier work. The files may have changed since: what is on the disk counts."""
 _REQUEST = "This is the instruction now:"
@@ -45,19 +57,19 @@ _CANCEL_S = 1.5
 """Time for an agent to stop on request; agents that do take up to 75 ms."""
 
 
-def first_prompt(prompt: str, conversation: Sequence[EarlierInstruction] = (), files: str = "") -> str:
+def first_prompt(prompt: str, conversation: Sequence[EarlierInstruction], files: str, mode: Mode) -> str:
     """Returns the prompt of a new session. `conversation`: the job's earlier exchanges, oldest first.
 
     Like `next_prompt`, it begins with our own words, since agents take a prompt that begins with a slash or certain
     other characters for a command. `files` describes the attachments.
     """
     asked = with_conversation(prompt, conversation) if conversation else f"{_REQUEST}\n\n{prompt}"
-    return "\n\n".join([_RULES, *([files] if files else []), asked])
+    return "\n\n".join([_RULES[mode], *([files] if files else []), asked])
 
 
-def next_prompt(prompt: str, files: str = "") -> str:
-    """Returns the prompt of a session that remembers the earlier conversation."""
-    return "\n\n".join([_CHANGED_MEANWHILE, *([files] if files else []), _REQUEST, prompt])
+def next_prompt(prompt: str, files: str, mode: Mode) -> str:
+    """Returns the prompt of a session that remembers the earlier conversation, perhaps under other rules."""
+    return "\n\n".join([_CHANGED_MEANWHILE, _RULES[mode], *([files] if files else []), _REQUEST, prompt])
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,7 @@ class _Run:
     redact: Hide
     attachments: Path
     questions: Questions
-    relayed: RelayedModel | None
+    launch: AgentLaunch
 
     def directories(self, capabilities: schema.InitializeResponse) -> list[str]:
         """Returns that folder, if it exists, for an agent that accepts additional directories. Blocking."""
@@ -115,7 +127,7 @@ class AgentEditor:
                 try:
                     async with asyncio.timeout(self.time_limit) as limit:
                         questions = Questions(progress, redact, limit)
-                        run = _Run(task, progress, log, redact, seen, questions, launch.relayed)
+                        run = _Run(task, progress, log, redact, seen, questions, launch)
                         result = await self._edit(run, prepared)
                 except TimeoutError:
                     raise EditError(f"{self.launch.agent.name} took longer than {self.time_limit:g} s") from None
@@ -136,28 +148,32 @@ class AgentEditor:
     async def _opened(
         self, task: EditTask, refusals: EgressRefusals, spent: Callable[[Spent], None] = lambda _: None
     ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, JobLog, Hide]]:
-        """Prepares a run: its ways to the model and other hosts, its HOME, its log."""
-        async with self.egress.opened(refusals) as connected, self.launch.opened(refusals.note, spent) as launch:
+        """Prepares a run: its ways to the model and other hosts, its HOME, its log; for an edit, a writable copy."""
+        workspace = replace(task.workspace, read_only=task.mode is not Mode.EDIT)
+        of_task = self.launch.for_task(task)
+        async with self.egress.opened(refusals) as connected, of_task.opened(refusals.note, spent) as launch:
             program = launch.program()
             redact = SecretMasker(launch.hidden(program)).mask_own
             with open_log(task.log, lambda text: self.mask(redact(text))) as log:
                 try:
-                    await asyncio.to_thread(launch.fill, task.workspace.home)
-                    yield launch, self.sandbox.prepare(connected(program), task.workspace), log, redact
+                    await asyncio.to_thread(launch.fill, workspace.home)
+                    yield launch, self.sandbox.prepare(connected(program), workspace), log, redact
                 except EditError as error:
                     raise EditError(redact(str(error))) from None
 
     async def _edit(self, run: _Run, prepared: SandboxedProgram) -> EditResult:
-        workspace = run.task.workspace
+        workspace, mode = run.task.workspace, run.task.mode
         paths = CopyPaths(prepared.copy, workspace.copy)
-        permissions = PermissionPolicy(paths, run.attachments if workspace.attachments else None)
+        permissions = PermissionPolicy(paths, run.attachments if workspace.attachments else None, mode)
         async with self._connected(prepared, run.log) as (process, connection):
             turn = self._take_turn(connection, run, permissions, str(prepared.copy))
             end = await watched(turn, self.limits.watch(self.launch.agent.name, workspace, process.pid))
         run.log.line(f"[{end.response.stop_reason}]")
-        check(end, self.launch.agent, permissions.refused, run.relayed.fault if run.relayed else None)
-        refused = list(map(run.redact, permissions.refused))
-        return result(end, refused, run.questions.unanswered, was_answered=run.questions.has_answer)
+        relayed = run.launch.relayed
+        check(end, self.launch.agent, permissions.refused, relayed.fault if relayed else None)
+        refused, questions = list(map(run.redact, permissions.refused)), run.questions
+        found = result(end, refused, questions.unanswered, was_answered=questions.has_answer, mode=mode)
+        return await asyncio.to_thread(_with_pages, found, paths, end) if mode is not Mode.EDIT else found
 
     async def _take_turn(
         self, connection: AgentConnection, run: _Run, permissions: PermissionPolicy, directory: str
@@ -202,15 +218,21 @@ class AgentEditor:
                 run.log.line("[the earlier session cannot be opened: the conversation is given again]")
         if is_new := session is None:
             session = await connection.new_session(roots)
-        session = await with_options(connection, session, self.launch.wanted)
+        session = await with_options(connection, session, run.launch.wanted, run.launch.dispensable)
         if session.options:
             run.log.line(f"[{in_words(session.options)}]")
         if is_new:
             run.progress.session(session.id)
-            text = first_prompt(task.prompt, task.conversation, files)
+            text = first_prompt(task.prompt, task.conversation, files, task.mode)
         else:
-            text = next_prompt(task.prompt, files)
+            text = next_prompt(task.prompt, files, task.mode)
         return session.id, run.content(text)
+
+
+def _with_pages(found: EditResult, paths: CopyPaths, end: TurnEnd) -> EditResult:
+    """Adds the pages that a plan lists, or that were read for an answer. Blocking."""
+    read = () if found.proposal else pages_read(paths, end.read)
+    return replace(found, proposed_pages=proposed_pages(paths, found.proposal), pages_read=read)
 
 
 async def _prompted(

@@ -1,6 +1,6 @@
 """An agent's tool calls, and the decisions on its requests for permission.
 
-An agent may work on files in the copy, read attachments, and copy them there.
+An agent may work on files in the copy, read attachments, and copy them there; in a plan or an answer it may only read.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any
 
 from acp import schema
 
+from bot.jobapi.models import Mode
 from bot.jobserver.text import one_line
 
 _MOST_CALLS = 500
@@ -31,7 +32,9 @@ _PATH_KEYS = frozenset({
 })  # fmt: skip
 """Input names by which agents pass a tool's files when the protocol's own field is empty."""
 _FILE_KINDS = frozenset({"read", "search", "edit", "delete", "move"})
-_READING_KINDS = frozenset({"read", "search"})
+READING_KINDS = frozenset({"read", "search"})
+SWITCHES_MODE = "switch_mode"
+"""The kind by which an agent asks to leave its plan mode, with its plan."""
 _MOST_REFUSED = 20
 """Refused calls of a turn that are remembered."""
 _AGENT_SETTINGS = frozenset({
@@ -153,6 +156,11 @@ class CopyPaths:
             return None
         return relative if is_inside else None
 
+    def file(self, path: str) -> PurePosixPath | None:
+        """Does the same for a file that is there."""
+        relative = self.relative(path)
+        return relative if relative and (self.real / relative).is_file() else None
+
 
 def only_touches_copy(call: ToolCall, relative: Relative) -> bool:
     """Whether a call only reads or changes named files in the copy, and changes none that configures agents."""
@@ -163,16 +171,20 @@ def only_touches_copy(call: ToolCall, relative: Relative) -> bool:
 
 
 def _may_touch(kind: str, path: PurePosixPath) -> bool:
-    return kind in _READING_KINDS or not _AGENT_SETTINGS.intersection(path.parts)
+    return kind in READING_KINDS or not _AGENT_SETTINGS.intersection(path.parts)
+
+
+def only_reads(call: ToolCall, folder: Path | None, relative: Relative) -> bool:
+    """Whether a call only reads named files in the copy, or in the attachments folder."""
+    is_reading = call.kind in READING_KINDS and bool(call.paths)
+    return is_reading and all(relative(path) is not None or _is_below(folder, path) for path in call.paths)
 
 
 def only_takes_attachments(call: ToolCall, folder: Path, relative: Relative) -> bool:
-    """Whether a call only reads files in the copy or the attachments folder, or copies attachments to the copy.
+    """Whether a call only copies attachments to the copy.
 
     Agents have no tool to copy a picture: they run `cp`, which is allowed if the command does nothing else.
     """
-    if call.kind in _READING_KINDS:
-        return bool(call.paths) and all(relative(path) is not None or _is_below(folder, path) for path in call.paths)
     commands = call.command.split("&&")
     is_plain = call.kind == "execute" and len(commands) <= _MOST_COMMANDS
     return is_plain and all(_takes_attachments(command, folder, relative) for command in commands)
@@ -208,9 +220,9 @@ def _may_write(path: PurePosixPath | None) -> bool:
     return path is not None and _may_touch("edit", path)
 
 
-def _is_below(folder: Path, path: str) -> bool:
+def _is_below(folder: Path | None, path: str) -> bool:
     plain = PurePosixPath(path)
-    return plain.is_absolute() and ".." not in plain.parts and plain.is_relative_to(folder)
+    return folder is not None and plain.is_absolute() and ".." not in plain.parts and plain.is_relative_to(folder)
 
 
 def answer(options: Sequence[schema.PermissionOption], *, allowed: bool) -> schema.RequestPermissionResponse:
@@ -230,12 +242,13 @@ def withdrawn() -> schema.RequestPermissionResponse:
 class PermissionPolicy:
     """Answers one turn's requests. `attachments`: the folder of attached files, as the agent sees it.
 
-    `refused`: the distinct descriptions of refused calls.
+    `refused`: the distinct descriptions of refused calls; to leave the plan mode is what a plan ends with.
     """
 
-    def __init__(self, paths: CopyPaths, attachments: Path | None = None) -> None:
+    def __init__(self, paths: CopyPaths, attachments: Path | None = None, mode: Mode = Mode.EDIT) -> None:
         self._paths = paths
         self._attachments = attachments
+        self._mode = mode
         self.refused: list[str] = []
         self.is_closed = False
 
@@ -243,12 +256,17 @@ class PermissionPolicy:
         if self.is_closed:
             return withdrawn()
         is_allowed = self.allows(call)
-        if not is_allowed and len(self.refused) < _MOST_REFUSED and call.described() not in self.refused:
+        is_plan = self._mode is Mode.PLAN and call.kind == SWITCHES_MODE
+        is_new = len(self.refused) < _MOST_REFUSED and call.described() not in self.refused
+        if is_new and not (is_allowed or is_plan):
             self.refused.append(call.described())
         return answer(options, allowed=is_allowed)
 
     def allows(self, call: ToolCall) -> bool:
         relative = self._paths.relative
-        if only_touches_copy(call, relative):
+        if only_reads(call, self._attachments, relative):
             return True
-        return self._attachments is not None and only_takes_attachments(call, self._attachments, relative)
+        if self._mode is not Mode.EDIT:
+            return False
+        takes = self._attachments is not None and only_takes_attachments(call, self._attachments, relative)
+        return takes or only_touches_copy(call, relative)

@@ -13,9 +13,9 @@ from typing import Any
 
 from acp import schema
 
-from bot.jobapi.models import Cost, Hide, PlanStep, StepStatus
+from bot.jobapi.models import Cost, Hide, Mode, PlanStep, StepStatus
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.permissions import PermissionPolicy, ToolCalls
+from bot.jobserver.agents.permissions import READING_KINDS, SWITCHES_MODE, PermissionPolicy, ToolCalls
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.editors.interface import EditProgress, EditResult
 from bot.jobserver.editors.job_log import JobLog
@@ -42,15 +42,22 @@ ANSWER_LIMIT = 100_000
 """Characters of an answer that are kept."""
 _MOST_STEPS = 100
 _MOST_SHOWN = 5
+_MOST_READ = 500
+"""Files that a turn read, or said so, whether they exist or not."""
 
 
 @dataclass(frozen=True)
 class TurnEnd:
-    """How a turn ended, according to the agent. `was_system_error`: Codex's signal for an error."""
+    """How a turn ended, according to the agent. `was_system_error`: Codex's signal for an error.
+
+    `plan`: the one with which it asked to leave its plan mode, if it did. `read`: the paths of what it read.
+    """
 
     response: schema.PromptResponse
     answer: str
     was_system_error: bool = False
+    plan: str = ""
+    read: tuple[str, ...] = ()
 
 
 def codex_failure(end: TurnEnd) -> str | None:
@@ -149,6 +156,8 @@ class Turn:
     _calls: ToolCalls = field(default_factory=ToolCalls, init=False)
     _was_system_error: bool = field(default=False, init=False)
     _money: Cost | None = field(default=None, init=False)
+    _plan: str = field(default="", init=False)
+    _read: dict[str, None] = field(default_factory=dict, init=False)
 
     def updated(self, notification: schema.SessionNotification) -> None:
         if notification.session_id != self.session_id:
@@ -174,6 +183,8 @@ class Turn:
         if update.tool_call_id not in self._calls:
             self._answer.interrupt()
         call = self._calls.merge(update)
+        if call.kind in READING_KINDS and len(self._read) < _MOST_READ:
+            self._read.update(dict.fromkeys(call.paths))
         title = self.redact(call.title)
         if update.title and title != self._activity:
             self._activity = title
@@ -184,6 +195,9 @@ class Turn:
 
     def permission(self, request: schema.RequestPermissionRequest) -> schema.RequestPermissionResponse:
         call = self._calls.merge(request.tool_call)
+        if call.kind == SWITCHES_MODE:
+            plan = nested(request.tool_call.raw_input, "plan")
+            self._plan = plan[:ANSWER_LIMIT].strip() if isinstance(plan, str) else self._plan
         self.log.line(f"[{'allowed' if self.permissions.allows(call) else 'refused'}] {call.kind}: {call.described()}")
         return self.permissions.decide(call, request.options)
 
@@ -204,7 +218,8 @@ class Turn:
         return f"{reason}; it said: {said}" if said and said not in reason else reason
 
     def ended(self, response: schema.PromptResponse) -> TurnEnd:
-        return TurnEnd(response, self.redact(self._answer.text), self._was_system_error)
+        plan, read = self.redact(self._plan), tuple(self._read)
+        return TurnEnd(response, self.redact(self._answer.text), self._was_system_error, plan, read)
 
     def spent(self, usage: schema.Usage | None) -> Spent:
         """Returns the turn's usage as reported at its end; `usage` is None if the relay counts the tokens."""
@@ -221,25 +236,39 @@ def check(end: TurnEnd, agent: Agent, refused: Sequence[str], model_fault: str |
     """
     if failure := codex_failure(end) or model_fault:
         raise EditError(failed(agent.name, failure, login=agent.login))
-    # Some agents give up after a refusal, others continue.
-    if (reason := stopped_early(end)) and not (end.response.stop_reason == "cancelled" and refused):
+    # Some agents give up after a refusal, or with their plan, others continue.
+    is_given_up = end.response.stop_reason == "cancelled" and bool(refused or end.plan)
+    if (reason := stopped_early(end)) and not is_given_up:
         raise EditError(f"{agent.name} stopped before it was done: {reason}")
 
 
 def result(
-    end: TurnEnd, refused: Sequence[str], unanswered: Question | None = None, *, was_answered: bool = False
+    end: TurnEnd,
+    refused: Sequence[str],
+    unanswered: Question | None = None,
+    *,
+    was_answered: bool = False,
+    mode: Mode = Mode.EDIT,
 ) -> EditResult:
     """Returns the result of a turn that did not fail.
 
     Its question is one that nobody answered or, if no form was answered (after which agents like to end with a polite
-    question), the last paragraph of an answer that ends with a question mark.
+    question), the last paragraph of an answer that ends with a question mark. Of a plan, or an answer that may change
+    nothing, only a form is a question: people reply to its words anyway.
+
+    Raises:
+        EditError: there is no plan.
     """
     if unanswered:
         return EditResult(summary=end.answer, question=unanswered.text, question_fields=unanswered.fields)
-    if not was_answered and ends_with_question(end.answer):
+    if mode is Mode.EDIT and not was_answered and ends_with_question(end.answer):
         last_paragraph = end.answer.strip().rpartition("\n\n")[2].strip()
         return EditResult(summary=end.answer, closing_question=last_paragraph)
-    return EditResult(summary=end.answer, reason=refusal_reason(refused))
+    proposal = (end.plan or end.answer) if mode is Mode.PLAN else ""
+    reason = refusal_reason(refused)
+    if mode is Mode.PLAN and not proposal:
+        raise EditError(f"the agent ended without a plan. {reason}".strip())
+    return EditResult(summary=end.answer, reason=reason, proposal=proposal)
 
 
 def ends_with_question(answer: str) -> bool:

@@ -351,9 +351,24 @@ async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path) -> No
 
 async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -> None:
     world = agent_world(tmp_path, LISTS, wanted={Category.MODEL: "sonet"})
-    with pytest.raises(EditError, match="has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"):
+    with pytest.raises(EditError, match="has no model “sonet”: it has opus, haiku; set PAGEHAND_JOBSERVER_MODEL or "):
         await world.edit("go")
     assert world.received("session/prompt") == []
+
+
+async def test_an_instruction_chooses_its_model_and_effort(tmp_path: Path) -> None:
+    """An effort of the settings that the chosen model does not have is left out; one that was asked for is not."""
+    world = agent_world(tmp_path, LISTS, wanted={Category.EFFORT: "max"})
+    await world.edit("go", model="haiku")
+    await world.edit("go", effort="high")
+    told = world.received("session/set_config_option")
+    assert [(one["configId"], one["value"]) for one in told] == CHOSEN[:2]
+    for model, effort in (("haiku", "max"), ("", "")):
+        with pytest.raises(EditError, match="has no effort “max”: it has low, high; set PAGEHAND_JOBSERVER_EFFORT or "):
+            await world.edit("go", model=model, effort=effort)
+    with pytest.raises(EditError, match="has no model “sonet”: it has opus, haiku"):
+        await world.edit("go", model="sonet")
+    assert len(world.received("session/prompt")) == 2
 
 
 @pytest.mark.parametrize("answer", ["options", "[]"])
@@ -400,7 +415,7 @@ async def test_the_check_lists_values_for_a_wrong_one_and_calls_no_model(
     found = await findings(tmp_path, **given)
     name, is_good, said = found[-1]
     assert (name, is_good) == ("options", False)
-    assert said.endswith(f"to one of {words}")
+    assert f": it has {words}; set PAGEHAND_JOBSERVER_" in said
 
 
 PNG = b"\x89PNG\r\n\x1a\n..."

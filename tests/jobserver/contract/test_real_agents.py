@@ -260,7 +260,7 @@ async def test_a_model_comes_from_the_programs_list_and_a_wrong_one_shows_it(
     told = [await started(sandbox, environment, tmp_path / asked, name, asked) for asked in (model, wrong)]
     assert f"model {model} (of " in told[0].options
     assert told[0].refusal == told[1].options == ""
-    assert told[1].refusal.startswith(f"{name} has no model “{wrong}”: set PAGEHAND_JOBSERVER_MODEL to one of ")
+    assert told[1].refusal.startswith(f"{name} has no model “{wrong}”: it has ")
     assert model in told[1].refusal
 
 

@@ -9,6 +9,8 @@ from acp.schema import AllowedOutcome, PermissionOption, ToolCallProgress, ToolC
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.jobapi.models import Mode
+from bot.jobserver.agents.pages import pages_read, proposed_pages
 from bot.jobserver.agents.permissions import (
     CopyPaths,
     PermissionPolicy,
@@ -106,6 +108,57 @@ def test_only_files_of_the_copy_are_allowed(paths: CopyPaths, kind: str) -> None
     assert not only_touches_copy(ToolCall("x", kind), paths.relative)
 
 
+FOLDER = Path("/workspace/attachments")
+FILE = f"{FOLDER}/a.png"
+
+
+@pytest.mark.parametrize("mode", [Mode.PLAN, Mode.ASK])
+@pytest.mark.parametrize("kind", get_args(ToolKind))
+def test_outside_an_edit_files_are_only_read(paths: CopyPaths, kind: str, mode: Mode) -> None:
+    policy, is_reading = PermissionPolicy(paths, FOLDER, mode), kind in {"read", "search"}
+    assert policy.allows(ToolCall("x", kind, ("docs/a.md", FILE), command=f"cp {FILE} docs/")) is is_reading
+    assert not policy.allows(ToolCall("x", kind, ("docs/a.md", "/etc/passwd"), command="cat docs/a.md"))
+    policy.decide(ToolCall("x", kind, ("docs/a.md",)), options(*KINDS))
+    is_plan = mode is Mode.PLAN and kind == "switch_mode"
+    assert bool(policy.refused) is not (is_reading or is_plan)
+
+
+@pytest.mark.parametrize(
+    ("line", "page"),
+    [
+        ("- docs/a.md: says *colour*", ("docs/a.md", "says *colour*")),
+        ("  12) **`/workspace/copy/docs/a.md`**: old", ("docs/a.md", "old")),
+        ("* **docs/a.md:** old", ("docs/a.md", "old")),
+        ("+ `docs/b c.md` \u2014 old", ("docs/b c.md", "old")),
+        ("- ./docs/_a.md - old", ("docs/_a.md", "old")),
+        (f"- docs/a.md: {'x' * 300}", ("docs/a.md", "x" * 199 + "…")),
+        ("- docs/new.md: is new", None),
+        ("- docs: all of them", None),
+        ("- ../secret: x", None),
+        ("- link: x", None),
+        ("- docs/a.md", None),
+        ("- see docs/a.md: it is old", None),
+        ("docs/a.md: old", None),
+        ("> - docs/a.md: old", None),
+    ],
+)
+def test_a_plans_pages_are_those_that_it_lists_and_that_are_there(
+    paths: CopyPaths, line: str, page: tuple[str, str] | None
+) -> None:
+    for name in ("a.md", "_a.md", "b c.md"):
+        (paths.real / "docs" / name).touch()
+    plan = f"I would change these:\n\n{line}\n\nand nothing else.\n{line}"
+    assert [(each.path, each.reason) for each in proposed_pages(paths, plan)] == ([page] if page else [])
+
+
+def test_an_answers_pages_are_those_that_were_read_each_once(paths: CopyPaths) -> None:
+    names = [f"docs/{number}.md" for number in range(25)]
+    for name in [*names, "docs/a.py"]:
+        (paths.real / name).touch()
+    read = ["/etc/passwd", "link", "docs", "docs/gone.md", "docs/a.py", names[0], f"{COPY}/{names[0]}", *names]
+    assert pages_read(paths, read) == tuple(names[:20])
+
+
 @pytest.mark.parametrize("path", [".claude/settings.json", "docs/.git/config", "opencode.json", ".mcp.json", ".git"])
 def test_an_agents_own_settings_are_read_only(paths: CopyPaths, path: str) -> None:
     assert not only_touches_copy(ToolCall("x", "edit", (path,)), paths.relative)
@@ -178,10 +231,6 @@ def test_remembered_calls_are_bounded() -> None:
 
 def executed(command: str) -> ToolCall:
     return ToolCall("Bash", "execute", (), command, command=command)
-
-
-FOLDER = Path("/workspace/attachments")
-FILE = f"{FOLDER}/a.png"
 
 
 @pytest.mark.parametrize(

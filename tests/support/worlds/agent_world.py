@@ -53,10 +53,11 @@ class AgentWorld:
         *,
         session: str | None = None,
         attachments: Sequence[TaskFile] = (),
+        **asked: Any,
     ) -> EditResult:
-        """Runs one instruction; `session` is the last one reported, unless it is given."""
+        """Runs one instruction; `session` is the last one reported, unless given. `asked`: its mode, model, effort."""
         known = session or (self.progress.sessions[-1] if self.progress.sessions else None)
-        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, attachments)
+        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, attachments, **asked)
         return await self.editor.edit(task, self.progress)
 
     def received(self, method: str) -> list[dict[str, Any]]:
@@ -68,9 +69,9 @@ class AgentWorld:
         return [params["prompt"][0]["text"] for params in self.received("session/prompt")]
 
 
-async def cancel_once(world: AgentWorld, is_time: Callable[[], bool]) -> None:
+async def cancel_once(world: AgentWorld, is_time: Callable[[], bool], **asked: Any) -> None:
     """Cancels an edit, which has to end within 5 s."""
-    editing = asyncio.create_task(world.edit("go"))
+    editing = asyncio.create_task(world.edit("go", **asked))
     while not is_time():  # noqa: ASYNC110 - what is awaited happens in another process
         await asyncio.sleep(0.01)
     editing.cancel()

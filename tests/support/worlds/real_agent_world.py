@@ -55,10 +55,10 @@ class RealAgentWorld:
         drop_caches(self.workspace.home, agent_for(self.settings.agent).caches)
         self.editor = agent_editor(self.settings, self.sandbox, self.environment, egress_for(self.settings))
 
-    async def edit(self, prompt: str, attachments: Sequence[TaskFile] = ()) -> EditResult:
+    async def edit(self, prompt: str, attachments: Sequence[TaskFile] = (), **asked: Any) -> EditResult:
         session = self.progress.sessions[-1] if self.progress.sessions else None
         task = EditTask(
-            prompt, self.workspace, self.log, tuple(self.conversation), session, attachments=tuple(attachments)
+            prompt, self.workspace, self.log, tuple(self.conversation), session, tuple(attachments), **asked
         )
         result = await self.editor.edit(task, self.progress)
         self.conversation.append(EarlierInstruction(prompt, result.summary))
