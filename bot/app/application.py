@@ -198,6 +198,7 @@ class App:
                 fastest=config.poll_fastest,
                 slowest=config.poll_slowest,
                 hold_back=edges.timings.hold_back,
+                keep_for=config.keep_days * 24 * 3600.0,
             ),
             variables=config,
             recovery=self._timings.recovery,

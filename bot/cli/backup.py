@@ -68,6 +68,7 @@ _NOT_REPEATABLE = (
     RequestKind.SEND_ALL_HELD,
     RequestKind.DISCARD_HELD,
     RequestKind.CHOOSE_PROJECT,
+    RequestKind.ACCEPT_PROPOSAL,
 )
 """Kinds that may have sent something, started a job, or stopped newer work. All others can safely be repeated."""
 _WHY = "it was open when the backup was made"
@@ -146,8 +147,8 @@ async def _end(tx: Transaction, request_id: str) -> int:
     request = await tx.requests.get(request_id)
     if request is None:
         return 0
-    if request.kind is RequestKind.STOP:
-        await _mark_stop_in_doubt(tx, request)
+    if request.kind in {RequestKind.STOP, RequestKind.ACCEPT_PROPOSAL}:
+        await _tell_of_doubt(tx, request)
     else:
         told = ActionAnswered(request.person_id, ActionAnswer.RESTORED)
         await tx.notices.add(request.thread_id, NewNotice(NoticeKey(request.source_key), told))
@@ -155,10 +156,10 @@ async def _end(tx: Transaction, request_id: str) -> int:
     return 1
 
 
-async def _mark_stop_in_doubt(tx: Transaction, stop: Request) -> None:
-    """A stop ends only work that started before it. What is running now may be newer."""
-    thread = await tx.threads.get(stop.thread_id)
+async def _tell_of_doubt(tx: Transaction, request: Request) -> None:
+    """A stop ends only work that started before it, and what is running now may be newer. A plan may have started."""
+    thread = await tx.threads.get(request.thread_id)
     if thread is not None:
-        tried = replace(stop, attempts=stop.attempts + 1)  # each attempt is reported once
+        tried = replace(request, attempts=request.attempts + 1)  # each attempt is reported once
         settlement = settle(tried, thread.state, Uncertain(_WHY), tx.now, Polling())
-        await record_result(tx, thread, [stop], settlement)
+        await record_result(tx, thread, [request], settlement)

@@ -68,7 +68,7 @@ class HomeContent:
         page: The page of their jobs, from 0.
         jobs: The jobs of the page, newest first.
         has_older: Whether there is a next page.
-        waiting: Jobs whose agent waits for this person's answer.
+        waiting: Jobs whose agent waits for this person's answer, or whose plan waits to be started.
         held: The requests that wait for this person, with the threads of their jobs.
         preference: Their defaults.
         updated_at: When the content was read, in seconds since the epoch.

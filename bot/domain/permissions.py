@@ -212,6 +212,8 @@ RULES_OF: Mapping[RequestKind, tuple[Check, ...]] = {
     RequestKind.SEND_ALL_HELD: (_writer,),
     RequestKind.DISCARD_HELD: (_writer,),
     RequestKind.CHOOSE_PROJECT: (_participant,),
+    RequestKind.ACCEPT_PROPOSAL: (_written_by_one_of_ours, _within_the_limit),
+    RequestKind.DROP_PROPOSAL: (_written_by_one_of_ours,),
 }
 """The checks of each kind, in addition to those for everything. A retry or switch creates a start, which is limited."""
 LIMITED = frozenset(verb for verb, rules in RULES_OF.items() if _within_the_limit in rules)

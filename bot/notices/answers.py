@@ -62,6 +62,7 @@ class ActionAnswer(Enum):
         "The agent wasn't working. What waited to be sent isn't sent, and whoever wrote it can still send it."
     )
     """The agent was not working, and what waited to be sent is withdrawn."""
+    PLAN_STOPPED = "The plan is taken back, and can't be started any more. Reply in the thread for another one."
     STOPPED_SINCE = "It wasn't sent: the job was stopped after that. Press again to send it."
     """The job was stopped after the press, so that nothing is sent."""
     STOP_UNCERTAIN = "I can't tell if this job started, so I can't stop it. The thread says what to do."

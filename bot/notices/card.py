@@ -8,7 +8,15 @@ from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem, Pr
 from bot.domain.projects import ProjectReason
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import WayIn
-from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadState, shown_state
+from bot.domain.threads.thread import (
+    Failure,
+    FollowUpCounts,
+    ProposalEnd,
+    Thread,
+    ThreadState,
+    shown_state,
+    waits_for_start,
+)
 from bot.jobapi.models import Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.pull_requests import state_words
 from bot.notices.said import NOTHING, Markup, Renderer, joined
@@ -143,7 +151,7 @@ def _until(show: Renderer, failure: Failure) -> Markup:
 
 
 def _status(show: Renderer, state: ThreadState, job: Job) -> Markup:
-    became, who = state.work.progress.pull_request, show.person(state.people.stopped_by)
+    who = show.person(state.people.stopped_by)
     if who and job.status != ARCHIVED:
         if not job.ended:
             return show("Stopping, as {who} asked", who=who)
@@ -151,10 +159,18 @@ def _status(show: Renderer, state: ThreadState, job: Job) -> Markup:
     if state.work.question and job.status in {ACTIVE, COMPLETED, FAILED}:
         return show("The agent has a question: reply in the thread to answer")
     if job.status == COMPLETED:
-        if job.pr_link or became is PullRequestState.PENDING:
-            return show(_FINISHED.get(became, "Finished with a pull request"))
-        return show("Finished without a pull request")
+        return _finished(show, state, job)
     return show(_STATUSES.get(job.status, "Status: {status}"), status=show.line(job.status))
+
+
+def _finished(show: Renderer, state: ThreadState, job: Job) -> Markup:
+    became, planning = state.work.progress.pull_request, state.planning
+    if waits_for_start(state):
+        return show("A plan waits: press Start below it in the thread, or reply to change it")
+    if job.pr_link or became is PullRequestState.PENDING:
+        return show(_FINISHED.get(became, "Finished with a pull request"))
+    was_planned = planning.proposal_id and planning.proposal_end is not ProposalEnd.STARTED
+    return show("Finished: the plan was not started" if was_planned else "Finished without a pull request")
 
 
 def next_steps(progress: Progress, most: int) -> list[tuple[int, PlanStep]]:

@@ -176,6 +176,18 @@ class ToPerson(NoticeContent):
         """See NoticeContent."""
         return self.person_id
 
+    @property
+    def leads_to(self) -> str:
+        """The `ts` of the message to which it leads; empty: none."""
+        return ""
+
+
+@dataclass(frozen=True)
+class PostOutdated(NoticeContent):
+    """The post with this key, if there is one, has to show the job's state as it is now. It is no row of its own."""
+
+    told_though_muted: ClassVar = True
+
 
 @dataclass(frozen=True)
 class UnknownNotice(NoticeContent, kind="unknown"):
@@ -253,7 +265,7 @@ class Notice:
     the current one, and for an ephemeral message in doubt counts those since the doubt. `uncertain`: an
     earlier attempt may have arrived, so look for the key before posting. `without_blocks`: Slack refused the blocks, so
     send text only. `reactions_shown`: the reactions that the reply may have (None: any). `reaction_added`: it has the
-    new one.
+    new one. `posted_ts`: the post that was made of it, which it now changes.
     """
 
     id: int
@@ -267,6 +279,7 @@ class Notice:
     revision: int = 0
     reactions_shown: tuple[Reaction, ...] | None = None
     reaction_added: bool = False
+    posted_ts: str | None = None
 
     @property
     def delivery(self) -> Delivery:

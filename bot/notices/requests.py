@@ -38,6 +38,8 @@ class RequestSummary(Quotes):
                 return show("your request to stop")
             case RequestKind.DISCARD:
                 return show("your request to discard")
+            case RequestKind.ACCEPT_PROPOSAL:
+                return show("your start of the plan")
             case RequestKind.FOLLOW_UP:
                 text = show.line(self.text, 60)
                 return show('your follow-up ("{text}")', text=text) if text else show("your follow-up")

@@ -65,6 +65,9 @@ class ButtonId(StrEnum):
     """The id of the request whose person was asked whether it is for the agent; also for the next two."""
     SEND_ALL_HELD = "send_all_held"
     DISCARD_HELD = "discard_held"
+    ACCEPT_PROPOSAL = "accept_proposal"
+    """The thread's id and the plan's, with a slash between; also for the next."""
+    DROP_PROPOSAL = "drop_proposal"
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,9 @@ class Chat(Protocol):
         ChatRejected if the thread has no card.
         """
 
+    async def update(self, thread: Thread, notice: Notice, ts: str) -> None:
+        """Updates a post to what the notice says now."""
+
     async def find(self, thread: Thread, key: str) -> str | None:
         """Returns the `ts` of the message with this key: in the thread or, while the thread has no `ts`, in the
         channel since the thread was recorded.

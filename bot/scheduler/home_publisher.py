@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from bot.domain.people import JOBS_A_PAGE, HomeContent
-from bot.domain.threads.thread import waits_for_person
+from bot.domain.threads.thread import waits_for_person, waits_for_start
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected
 from bot.ports.slack import HomeViews
 from bot.scheduler.worker import NOTHING, SlackWorker, WorkerSettings
@@ -70,7 +70,7 @@ async def _content(tx: RequestTransaction, item: ClaimedHome) -> HomeContent:
         page=page,
         jobs=jobs[:JOBS_A_PAGE],
         has_older=len(jobs) > JOBS_A_PAGE,
-        waiting=[thread for thread in newest if waits_for_person(thread)],
+        waiting=[thread for thread in newest if waits_for_person(thread) or waits_for_start(thread.state)],
         held=await tx.requests.waiting_for(person_id, limit=_MOST_HELD),
         preference=await tx.preferences.get(person_id),
         updated_at=tx.now,

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from bot import errors
 from bot.domain import delivery
 from bot.domain.delivery import DeliveryFailure, FailureKind
-from bot.domain.jobs.job import digest
+from bot.domain.jobs.job import NO_DETAILS, digest
 from bot.domain.permissions import PermissionRules, refusal_in
 from bot.domain.requests.held import question_about
 from bot.domain.requests.request import RequestState, Surface
@@ -47,9 +47,10 @@ async def whole_answer(job_api: JobApi, thread: Thread, wanted: AnswerRequested)
         return replace(wanted, missing=AnswerMissing.GONE)
     except (errors.JobApiError, TimeoutError):
         return replace(wanted, missing=AnswerMissing.NOT_NOW)
-    if job.details is None or not job.details.summary or digest(job.details.summary) != wanted.answer_id:
-        return replace(wanted, missing=AnswerMissing.GONE)
-    return replace(wanted, text=job.details.summary)
+    details = job.details or NO_DETAILS
+    texts = (details.summary, details.proposal and details.proposal.text)
+    text = next((each for each in texts if each and digest(each) == wanted.answer_id), None)
+    return replace(wanted, missing=AnswerMissing.GONE) if text is None else replace(wanted, text=text)
 
 
 def delivery_failure(error: errors.ChatError) -> DeliveryFailure:
@@ -221,12 +222,17 @@ class Outbox(SlackWorker[ClaimedNotice]):
 
     async def _say_once(self, item: ClaimedNotice, claimed_at: float) -> str:
         notice, thread = item.notice, item.thread
+        if notice.posted_ts is not None:
+            await self.bounded(self._chat.update(thread, notice, notice.posted_ts))
+            return notice.posted_ts
         if notice.uncertain or thread.state.announcements.restored:
             found = await self.bounded(self._chat.find(thread, notice.key))
             self._require_lease(claimed_at)
             if found is not None:
                 if notice.delivery is Delivery.CARD:  # it shows the state at its posting
                     await self._update_card(item, replace(thread, card_ts=found))
+                elif notice.revision:  # what became of it since
+                    await self.bounded(self._chat.update(thread, notice, found))
                 return found
         if notice.delivery is Delivery.CARD:
             plain, counts = notice.without_blocks, item.follow_ups

@@ -313,6 +313,12 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             case RequestKind.DISCARD:
                 await tx.requests.prepared(replace(request, state=RequestState.WAITING))
                 await tx.audit.add(audited(AuditAction.DISCARDED, request, thread))
+            case RequestKind.ACCEPT_PROPOSAL:
+                due_in = max(request.recorded_at + SETTLING - tx.now, 0.0)
+                await tx.requests.prepared(replace(request, state=RequestState.WAITING), due_in=due_in)
+                await tx.limits.count(request.person_id, request.id)
+                await tx.audit.add(audited(AuditAction.PLAN_ACCEPTED, request, thread))
+                await following_jobs.note_steering(tx, thread, request.person_id, terms)
             case _:
                 await carry_out(tx, thread, request, terms)
 

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from bot import errors
 from bot.domain.context import ContextText, compose, files_reach
-from bot.domain.jobs import stopping
+from bot.domain.jobs import proposals, stopping
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.jobs.observe import open_round
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
@@ -33,6 +33,7 @@ from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.rereading import Rereader
 from bot.scheduler.worker import NOTHING, DueWork, JobApiWorker, WorkerSettings, about, job_words, retry_delay
 from bot.service.following_jobs import alive
+from bot.service.proposals import open_start
 from bot.service.settle import give_back, record_result
 from bot.store.request_queue import AheadOfCards, ClaimedRequest
 from bot.store.store import RequestTransaction, Store
@@ -113,7 +114,12 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                     await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
                     return None
                 item = await self._with_others(tx, item)
-                state = open_round(state, tx.now, self._polling, _asker_id(request, thread))
+                state = open_round(proposals.opened(state, request), tx.now, self._polling, _asker_id(request, thread))
+            case RequestKind.ACCEPT_PROPOSAL:
+                started = await open_start(tx, thread, request, may_have_arrived=_fixed(item))
+                if started is None:
+                    return None
+                state = open_round(started, tx.now, self._polling, _asker_id(request, thread))
             case RequestKind.STOP:
                 step = stopping.stop_step(state, tx.now, can_cancel=self._abilities(thread.project).cancel)
                 if step is stopping.StopStep.ASK_AGENT:
@@ -196,7 +202,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         may_repeat = self._may_repeat(item.request, item.thread)
         if item.uncertain and not may_repeat:
             return Uncertain("the process that sent it ended before the answer came")
-        if item.request.kind is RequestKind.FOLLOW_UP and item.thread.state.replaced_by and _fixed(item):
+        wakes = item.request.kind in {RequestKind.FOLLOW_UP, RequestKind.ACCEPT_PROPOSAL}
+        if wakes and item.thread.state.replaced_by and _fixed(item):
             return Uncertain("its job was replaced, and must not be woken")
         # The key under which a follow-up was sent is unknown if it may have been merged with others.
         merged = item.request.kind is RequestKind.FOLLOW_UP and self._merge > 0
@@ -218,6 +225,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     def _prompt_call(self, request: Request, thread: Thread) -> PromptCall:
         """Returns the call that creates a job, or sends a follow-up to one."""
+        if request.kind is RequestKind.ACCEPT_PROPOSAL:
+            return PromptCall(proposals.START_WORDS, request.id, request.requester, proposal=request.text)
         context, abilities = request.context or RequestContext(), self._abilities(thread.project)
         files = context.files if abilities.files else ()
         words = self._mask_own(request.text)
@@ -319,6 +328,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         project = thread.project
         logger.info("%s: %s", request.kind, error)
         match error:
+            case errors.JobApiBusy(status=HTTPStatus.CONFLICT) if request.kind is RequestKind.ACCEPT_PROPOSAL:
+                self.record_answer(project)  # the plan can no longer be started, and its words say why
+                return Rejected(RejectionReason.OTHER, error.words, error.status)
             case errors.JobApiUnreachable() | errors.JobApiNotAllowed():
                 return self.record_unavailable(project, error)
             case errors.NoSuchProject() | errors.JobGone() | errors.JobApiRejected():

@@ -19,7 +19,7 @@ from bot.domain.requests.request import (
     RequestState,
     WayIn,
 )
-from bot.domain.threads.thread import Thread, can_be_retried, owes_question
+from bot.domain.threads.thread import Thread, can_be_retried, owes_proposal, owes_question
 from bot.notices.answers import (
     ActionAnswer,
     AnswerRequested,
@@ -29,7 +29,7 @@ from bot.notices.answers import (
     answered,
 )
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged, ToPerson
-from bot.service import following_jobs
+from bot.service import following_jobs, proposals
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
 from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words
 from bot.service.following_jobs import ActionTerms
@@ -114,6 +114,9 @@ async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms
             answer = await _held(tx, thread, action, terms)
         case RequestKind.CHOOSE_PROJECT:
             answer = await following_jobs.choose_project(tx, thread, action, terms)
+        case RequestKind.DROP_PROPOSAL:
+            answer = None
+            await proposals.drop(tx, thread, action)
         case _:
             answer = None
     return answer
@@ -177,7 +180,7 @@ async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: Ac
     if not (muted_by or thread.state.people.muted_by):
         return ActionAnswer.NOT_MUTED
     state = replace(thread.state, people=replace(thread.state.people, muted_by=muted_by))
-    if owes_question(state):
+    if owes_question(state) or owes_proposal(state):
         await tx.threads.save_state(thread.id, state, poll_in=0.0)
     else:
         await following_jobs.keep_polling(tx, thread, state, terms)

@@ -58,6 +58,8 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
             await _call_off(tx, thread, told, modes)
     elif thread.card_ts is None and (isinstance(message, JobStarted) or is_stop_alone):
         return  # its person was told that the job has no card, and does not go on
+    elif notice.posted_ts is not None:
+        return  # people have seen it, and only what became of it is missing
     elif not isinstance(message, ReactionChanged | ToPerson | Introduction) and message.delivery is Delivery.POST:
         person_id, key = thread.requester_id, PostNotDelivered.key(within_thread(thread.id, notice.key))
         told_instead = PostNotDelivered(person_id, message.addressed_to(person_id), given_up.in_doubt)

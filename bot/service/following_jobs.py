@@ -19,10 +19,11 @@ from bot.domain.requests.new_jobs import may_replace, moving_along, new_request,
 from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.reply_rules import steered_by
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import ProposalEnd, Thread, ThreadState
 from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import CARD_CHANGED, NewNotice, Reaction
 from bot.notices.questions import ProjectAsked
+from bot.service import proposals
 from bot.service.start import record_start
 from bot.store.store import RecordingTransaction, RequestTransaction
 from bot.store.threads import Threads
@@ -191,6 +192,7 @@ async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
     if found is None:
         return
     followed, start = found
+    await proposals.end(tx, followed, ProposalEnd.OVER)
     if start.way_in is WayIn.SWITCH and is_at_work(followed.state, tx.now) and not followed.state.people.stopped_by:
         await stop_automatically(tx, followed, start)
     await tx.notices.add(followed.id, answered(start, _DONE[start.way_in]))

@@ -12,10 +12,11 @@ from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import certainly_unsent, reaction_notice
 from bot.domain.requests.request import NOT_SENT_YET, HeldBecause, RejectionReason, Request, RequestKind, RequestState
 from bot.domain.requests.settle import summary
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import ProposalEnd, Thread
 from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import CARD_CHANGED, NewNotice
 from bot.notices.requests import RequestRejected
+from bot.service import proposals
 from bot.service.follow_up import hold
 from bot.service.following_jobs import NOT_SENT, end_start, keep_followed
 from bot.store.store import RecordingTransaction, RequestTransaction
@@ -26,9 +27,11 @@ async def stop_job(tx: RequestTransaction, thread: Thread, stop: Request) -> Non
     withdrawn = await _withdraw_unsent(tx, thread, stop)
     if await _stop_unsent(tx, thread, stop):
         return
-    done = withdrawn and thread.state.job is not None and not is_at_work(thread.state, tx.now)
+    planned = await proposals.end(tx, thread, ProposalEnd.STOPPED, stop.person_id)
+    done = (withdrawn or planned) and thread.state.job is not None and not is_at_work(thread.state, tx.now)
     if done:
-        await tx.notices.add(thread.id, answered(stop, ActionAnswer.WAITING_STOPPED))
+        answer = ActionAnswer.PLAN_STOPPED if planned else ActionAnswer.WAITING_STOPPED
+        await tx.notices.add(thread.id, answered(stop, answer))
     await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED if done else RequestState.WAITING))
     await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
 

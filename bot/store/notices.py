@@ -3,9 +3,23 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Executable, and_, case, delete, exists, literal_column, not_, null, or_, select, update
+from sqlalchemy import (
+    Double,
+    Executable,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    literal_column,
+    not_,
+    null,
+    or_,
+    select,
+    update,
+)
 
-from bot.notices.notice import Delivery, NewNotice, NoticeKey, in_database
+from bot.notices.notice import Delivery, NewNotice, NoticeKey, PostOutdated, in_database
 from bot.queue.transaction import InsertInto, adding, for_each_dialect
 from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
@@ -51,6 +65,21 @@ def _add_or_reopen(into: InsertInto) -> Executable:
     )
 
 
+_REOPEN = (
+    update(notices)
+    .where(
+        notices.c.key == bindparam("post"),
+        or_(notices.c.state != NoticeState.GIVEN_UP, notices.c.posted_ts.is_not(None)),
+    )
+    .values(
+        revision=notices.c.revision + 1,
+        state=case((SENDING, notices.c.state), else_=NoticeState.WAITING),
+        due_at=case((SENDING, notices.c.due_at), else_=bindparam("now", type_=Double)),
+        attempts=case((SENDING, notices.c.attempts), else_=0),
+        problem="",
+    )
+)
+"""One in progress stays claimed, as a lasting one does."""
 _ADD = adding(notices)
 _ADD_OR_REOPEN = for_each_dialect(_add_or_reopen)
 
@@ -73,13 +102,19 @@ class Notices(Part):
             await self.drop_held(thread_id)
         once: list[dict[str, Any]] = []
         lasting: list[dict[str, Any]] = []
+        outdated: list[dict[str, Any]] = []
         for thread_id, notice in new:
+            if isinstance(notice.message, PostOutdated):
+                outdated.append({"post": in_database(thread_id, notice.key), "now": session.now})
+                continue
             rows = lasting if notice.message.delivery in LASTING else once
             rows.append(notice_values(thread_id, notice, session.now))
         if once:
             await session.execute(_ADD, once)
         if lasting:
             await session.execute(_ADD_OR_REOPEN, lasting)
+        if outdated:
+            await session.execute(_REOPEN, outdated)
 
     async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
         """Moves the notice about a message, if there is one, to another thread; both are locked."""
@@ -104,6 +139,12 @@ class Notices(Part):
             notices.c.attempts == 0,
         )
         await self._session.execute(delete(notices).where(*held))
+
+    async def posted_ts(self, thread_id: str, key: NoticeKey) -> str:
+        """Returns the `ts` of the post with this key; empty if there is none yet."""
+        this = select(notices.c.posted_ts).where(notices.c.key == in_database(thread_id, key))
+        rows = await self._session.rows(this)
+        return (rows[0]["posted_ts"] or "") if rows else ""
 
     async def is_open(self, thread_id: str, key: NoticeKey) -> bool:
         """Returns whether a notice with this key is still to be delivered in the thread, which is locked."""

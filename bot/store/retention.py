@@ -360,4 +360,8 @@ def without(state: ThreadState, person_id: str) -> ThreadState:
         asker_id="" if people.asker_id == person_id else people.asker_id,
         stopped_by="" if people.stopped_by == person_id and not at_work else people.stopped_by,
     )
-    return replace(state, people=people, announcements=replace(state.announcements, unexplained=unexplained))
+    planning = state.planning
+    if planning.proposal_end_by == person_id:
+        planning = replace(planning, proposal_end_by="")
+    announcements = replace(state.announcements, unexplained=unexplained)
+    return replace(state, people=people, planning=planning, announcements=announcements)

@@ -196,7 +196,7 @@ def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> Co
     has_job = and_(threads.c.job_id.is_not(None), has_card, not_(start_is_pending(thread)))
     can_go = or_(
         and_(_ROW.c.kind == RequestKind.START, or_(has_card, _goes_ahead())),
-        and_(_ROW.c.kind == RequestKind.FOLLOW_UP, has_job),
+        and_(_ROW.c.kind.in_((RequestKind.FOLLOW_UP, RequestKind.ACCEPT_PROPOSAL)), has_job),
         _ROW.c.kind.in_((RequestKind.STOP, RequestKind.DISCARD)),
     )
     found = select(_ROW.c.id).join(threads, threads.c.id == _ROW.c.thread_id).where(_ROW.c.id == first_open_of(thread))
@@ -233,7 +233,13 @@ def under_way(thread: ColumnElement[str]) -> ColumnElement[bool]:
     return found.correlate_except(other)
 
 
-_IN_ORDER = (RequestKind.START, RequestKind.STOP, RequestKind.DISCARD, RequestKind.FOLLOW_UP)
+_IN_ORDER = (
+    RequestKind.START,
+    RequestKind.STOP,
+    RequestKind.DISCARD,
+    RequestKind.ACCEPT_PROPOSAL,
+    RequestKind.FOLLOW_UP,
+)
 _ROW = requests.alias("found")
 RECEIVED = shares(to_be_prepared, _first_to_prepare)
 RECEIVED_OF = _oldest_of(bindparam("person"), bindparam("thread")).limit(LIMIT)

@@ -28,6 +28,8 @@ from bot.domain.jobs.job import (
 )
 from bot.domain.jobs.outages import JobApiUnavailable, found, not_found, note_outage, why_rejected
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
+from bot.domain.jobs.proposals import note_proposal, note_waiting
+from bot.domain.jobs.proposals import tells_of_an_end as plan_tells_of_an_end
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import TERMINAL, Job, JobDetails, PullRequestState
@@ -92,6 +94,8 @@ def decide(
             after, notices = note_outage(state, observation, now, polling.patience)
         case _:
             assert_never(observation)
+    after, of_plan = note_waiting(after, now, polling)
+    notices += of_plan
     if state.people.muted_by:
         notices = [notice for notice in notices if announced_though_muted(notice.message)]
     after, rejections = _explain_rejections(after, observation, now)
@@ -181,14 +185,19 @@ class _Seen:
 def _note_seen(state: ThreadState, seen: _Seen, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
     """Records and announces what a poll shows of `state.job`."""
     state = _note_work(_note_progress(state, seen, polling.card_every), seen)
-    state, news = _note_status(state, seen, polling)
+    state, plan = note_proposal(state, seen.job, seen.details, seen.now)
+    if planned := plan_tells_of_an_end(state, seen.job, seen.details):
+        state = replace(state, announcements=replace(state.announcements, last_status=seen.job.status))
+    state, news = (state, []) if planned else _note_status(state, seen, polling)
     news += _note_silence(state, seen, polling)
     if news:
         announced = state.announcements.announced | {notice.key for notice in news}
         state = replace(state, announcements=replace(state.announcements, announced=announced))
     state, link = _announce_link(state, seen.job, news)
     state, question = _note_question(state, seen.details, news)
-    return _note_end(state, seen.details, news), news + link + question
+    if planned or _tell_of_an_end(news):
+        state = _note_end(state, seen.details)
+    return state, plan + news + link + question
 
 
 def _filled(job: Job, before: Job | None) -> Job:
@@ -340,13 +349,12 @@ def _note_work(state: ThreadState, seen: _Seen) -> ThreadState:
     return replace(state, work=replace(state.work, work_began_at=began, work_ended_at=ended))
 
 
-def _note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
+def _note_end(state: ThreadState, details: JobDetails) -> ThreadState:
     """Records the mark of an end that is announced now."""
-    if not _tell_of_an_end(news):
-        return state
     mark = end_mark(details)
     mark = replace(mark, revision=mark.revision or state.announcements.last_end.revision)
-    asker_id = state.people.asker_id if state.work.question_untold else ""  # whom the question will be for
+    untold = state.work.question_untold or state.planning.proposal_untold
+    asker_id = state.people.asker_id if untold else ""  # whom the question, or the plan, will be for
     return replace(
         state,
         announcements=replace(state.announcements, last_end=mark),
@@ -419,7 +427,8 @@ def _shown(state: ThreadState) -> tuple[object, ...]:
     """Returns what the card shows."""
     failure, work = state.failure, state.work
     problem = failure.problem, failure.problem_text, failure.problem_until
-    return state.job, *problem, work.progress, bool(work.question), work.work_began_at, work.work_ended_at
+    plan = state.planning.proposal_id, state.planning.proposal_end
+    return state.job, *problem, *plan, work.progress, bool(work.question), work.work_began_at, work.work_ended_at
 
 
 _EVER = 1e9

@@ -5,6 +5,7 @@
   the grace period is over. The longer the link is missing, the less likely it is to come, and there may be a thousand
   such jobs.
 - A finished job whose server is still trying to open its pull request: after that, even more slowly, for a month.
+- One whose plan waits for a person: as slowly, until that is over.
 - A job that is gone: as slowly, for a day, because it may come back.
 - Any other finished job: never.
 
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from bot.domain.jobs.job import COMPLETED, FAILED, Problem
 from bot.domain.projects import PostMode
-from bot.domain.threads.thread import ThreadState, owes_question, owes_status
+from bot.domain.threads.thread import ThreadState, owes_proposal, owes_question, owes_status, waits_for_start
 from bot.jobapi.models import PullRequestState
 
 HOLD_BACK = 5.0
@@ -26,6 +27,8 @@ PENDING_SLOWEST = 600.0
 """Maximum seconds between polls of a finished job whose pull request is still to be opened."""
 PENDING_FOR = 30 * 24 * 3600.0
 """Seconds after which such a job is no longer polled."""
+WAITS_FOR = 1e10
+"""Seconds that no plan waits."""
 GONE_AFTER = 120.0
 """Seconds for which the job API must not know a job until the job is gone. A server that is restarting, or has not
 copied its data yet, does not know it for a while.
@@ -47,6 +50,7 @@ class Polling:
         posts: Which news is posted in the channel.
         hold_back: How long the line about a job's start is held back; it is dropped if the end comes meanwhile.
         silence: Without such lines, how long a job may show nothing new before that is announced.
+        keep_for: How long a proposed plan can be started.
     """
 
     fastest: float = 2.0
@@ -57,6 +61,7 @@ class Polling:
     posts: PostMode = PostMode.ALL
     hold_back: float = HOLD_BACK
     silence: float = 600.0
+    keep_for: float = 90 * 24 * 3600.0
 
     def for_posts(self, posts: PostMode) -> "Polling":
         """Returns a copy with this setting of a channel."""
@@ -95,13 +100,14 @@ def pace_of(state: ThreadState) -> PollPace | None:
     if state.failure.problem is Problem.GONE:
         since = state.failure.not_found_since or 0.0
         return PollPace(since, since, waits_for_link=False, slow_for=GONE_FOR)
-    # Polling continues until the end of an announced outage, a status or a question can be announced, too.
-    to_tell = state.failure.outage_announced or owes_question(state) or owes_status(state)
+    # Polling continues until the end of an announced outage, a status, a question or a plan can be announced, too.
+    owes = owes_question(state) or owes_status(state) or owes_proposal(state)
+    to_tell = state.failure.outage_announced or owes
     ended = job is None or (job.ended and not (to_tell or state.work.unseen))
     waits_for_link = (
         job is not None and job.ended and not job.pr_link and state.work.changed_at <= state.work.work_ended_at
     )
-    slow_for = PENDING_FOR if _is_pending(state) else 0.0
+    slow_for = WAITS_FOR if waits_for_start(state) else PENDING_FOR if _is_pending(state) else 0.0
     return PollPace(state.work.changed_at, state.work.poll_until if ended else None, waits_for_link, slow_for)
 
 

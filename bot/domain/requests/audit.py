@@ -18,6 +18,8 @@ class AuditAction(StrEnum):
     MUTED = "muted"
     UNMUTED = "unmuted"
     PROJECT_CHOSEN = "project_chosen"
+    PLAN_ACCEPTED = "plan_accepted"
+    PLAN_DROPPED = "plan_dropped"
     REFUSED = "refused"
     """They were not permitted to do something; the reason says why."""
 

@@ -18,7 +18,7 @@ from bot.domain.requests.request import (
     Surface,
 )
 from bot.domain.threads.reply_rules import ReplyMeaning, is_emoji_alone, is_thanks_alone
-from bot.domain.threads.thread import Thread, waits_for_person
+from bot.domain.threads.thread import Thread, waits_for_person, waits_for_start
 from bot.notices.questions import HeldAsked, HeldQuestion, JobOrReplyAsked, ReplyHeld
 
 IN_ONE_GO = 5.0
@@ -35,7 +35,7 @@ def _is_in_hand(thread: Thread, now: float) -> bool:
     if state.people.muted_by or state.replaced_by:
         return False
     begins = state.job is None and state.failure.problem is None
-    return begins or is_at_work(state, now) or waits_for_person(thread)
+    return begins or is_at_work(state, now) or waits_for_person(thread) or waits_for_start(state)
 
 
 def lines_with(line: Request, waiting: Sequence[Request]) -> list[Request]:

@@ -162,9 +162,20 @@ class RequestKind(StrEnum):
     """Do not send a held reply; one written in a direct message, outside its threads, becomes a new job."""
     CHOOSE_PROJECT = "choose_project"
     """Choose the project of a job that waits for it. The text is the project's name."""
+    ACCEPT_PROPOSAL = "accept_proposal"
+    """Have the agent carry out the plan that it proposed. The text is the plan's id, as for the next."""
+    DROP_PROPOSAL = "drop_proposal"
 
 
-SENT_KINDS = frozenset({RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.STOP, RequestKind.DISCARD})
+SENT_KINDS = frozenset(
+    {
+        RequestKind.START,
+        RequestKind.FOLLOW_UP,
+        RequestKind.STOP,
+        RequestKind.DISCARD,
+        RequestKind.ACCEPT_PROPOSAL,
+    }
+)
 """The kinds that are sent to the job API."""
 
 

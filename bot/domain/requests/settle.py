@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.domain.jobs import observe, outages, stopping
+from bot.domain.jobs import observe, outages, proposals, stopping
 from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.jobs.poll_pace import GONE_AFTER, Polling, next_poll_in
 from bot.domain.messages import beginning
@@ -85,7 +85,10 @@ def settle(
     if request.kind is RequestKind.STOP and in_vain and not (request.uncertain or settlement.uncertain):
         # It certainly had no effect, so that the job's end is announced as usual again.
         settlement = replace(settlement, state=stopping.not_stopped(settlement.state, request))
-    return replace(settlement, poll_in=next_poll_in(settlement.state, now, polling, jitter=jitter))
+    uncertain = request.uncertain or settlement.uncertain
+    state, told = proposals.settled(request, settlement.state, settlement.request_state, uncertain=uncertain)
+    poll_in = next_poll_in(state, now, polling, jitter=jitter)
+    return replace(settlement, state=state, notices=(*settlement.notices, *told), poll_in=poll_in)
 
 
 def _settled(
@@ -268,7 +271,7 @@ def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: fl
 
 def summary(request: Request) -> RequestSummary:
     """Returns what messages show of a request: the beginning of a follow-up, but none of a start's text."""
-    text = "" if request.kind is RequestKind.START else beginning(request.text, QUOTED)
+    text = beginning(request.text, QUOTED) if request.kind is RequestKind.FOLLOW_UP else ""
     return RequestSummary(request.id, request.person_id, request.kind, text)
 
 

@@ -152,6 +152,43 @@ class Work:
         )
 
 
+class ProposalEnd(StrEnum):
+    """What became of a plan that the agent proposed."""
+
+    STARTED = "started"
+    DROPPED = "dropped"
+    STOPPED = "stopped"
+    REVISED = "revised"
+    """A reply asked for another one."""
+    OUTDATED = "outdated"
+    """There is a newer one."""
+    OVER = "over"
+    """It waited for too long, or its job was replaced or takes no more messages."""
+
+
+@dataclass(frozen=True)
+class Planning:
+    """The newest plan that the agent proposed.
+
+    Attributes:
+        proposal_id: Its id at the job API; empty: none was proposed.
+        proposed_at: When it was first seen.
+        proposal_end: What became of it; None: it waits.
+        proposal_end_by: Who did that; empty: nobody, or unknown.
+        proposal_asked: Whether the request that ends it is still being sent.
+        proposal_untold: Whether it was not posted, because the job was muted.
+        reminders: How many lines have told that it still waits.
+    """
+
+    proposal_id: str = ""
+    proposed_at: float = 0.0
+    proposal_end: ProposalEnd | None = None
+    proposal_end_by: str = ""
+    proposal_asked: bool = False
+    proposal_untold: bool = False
+    reminders: int = 0
+
+
 @dataclass(frozen=True)
 class Participation:
     """Who takes part in a job, by their ids.
@@ -192,6 +229,7 @@ class ThreadState:
     announcements: Announcements = field(default_factory=Announcements)
     work: Work = field(default_factory=Work)
     people: Participation = field(default_factory=Participation)
+    planning: Planning = field(default_factory=Planning)
 
     def with_problem(self, problem: Problem | None, text: str = "", until: int | None = None) -> "ThreadState":
         """Returns a copy with this problem instead of any previous one."""
@@ -209,6 +247,16 @@ def owes_question(state: ThreadState) -> bool:
     return state.work.question_untold and not state.people.muted_by
 
 
+def waits_for_start(state: ThreadState) -> bool:
+    """Returns whether a proposed plan waits for somebody to start it."""
+    return bool(state.planning.proposal_id) and state.planning.proposal_end is None
+
+
+def owes_proposal(state: ThreadState) -> bool:
+    """Returns whether a proposed plan has to be posted, which the job being muted prevented."""
+    return state.planning.proposal_untold and not state.people.muted_by
+
+
 def shows_another_state(before: ThreadState, after: ThreadState) -> bool:
     """Returns whether the card has to show more than new progress."""
     return _state_shown(before) != _state_shown(after)
@@ -216,7 +264,9 @@ def shows_another_state(before: ThreadState, after: ThreadState) -> bool:
 
 def _state_shown(state: ThreadState) -> tuple[object, ...]:
     job = None if state.job is None else (state.job.id, state.job.status, state.job.pr_link)
-    return (job, state.failure.problem, state.failure.problem_text, state.failure.problem_until, state.work.question)
+    failure, planning = state.failure, state.planning
+    problem = failure.problem, failure.problem_text, failure.problem_until
+    return (job, *problem, state.work.question, planning.proposal_id, planning.proposal_end)
 
 
 @dataclass(frozen=True)

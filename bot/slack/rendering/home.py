@@ -7,7 +7,14 @@ from bot.domain.people import HomeContent, Preference
 from bot.domain.projects import name_among
 from bot.domain.requests.held import question_about, to_ask_about
 from bot.domain.requests.request import Request, RequestKind
-from bot.domain.threads.thread import Thread, can_be_retried, can_only_be_stopped_here, shown_state
+from bot.domain.threads.thread import (
+    Thread,
+    can_be_retried,
+    can_only_be_stopped_here,
+    shown_state,
+    waits_for_person,
+    waits_for_start,
+)
 from bot.notices.said import EXAMPLE, Markup, joined
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, said_by, section
 from bot.slack.rendering.cards import state_line
@@ -60,8 +67,10 @@ def _waiting(content: HomeContent, links: Mapping[str, str], show: MessageContex
     """Returns what this person has to do, which comes first, because those jobs wait for it."""
     asked = []
     for thread in content.waiting:
-        question = show("• {prompt}: the agent has a question", prompt=_prompt(thread))
-        asked.append([section(question + _link(links.get(thread.id), "answer it"))])
+        told, label = "• {prompt}: the agent has a question", "answer it"
+        if waits_for_start(thread.state) and not waits_for_person(thread):
+            told, label = "• {prompt}: a plan waits for *Start*", "see the plan"
+        asked.append([section(show(told, prompt=_prompt(thread)) + _link(links.get(thread.id), label))])
     firsts = to_ask_about([request for request, _ in content.held])
     asked += [_held(request, thread, links, show) for request, thread in content.held if request in firsts]
     if not asked:

@@ -64,10 +64,10 @@ class MessageContext:
         return quote((pieces(shown + (ELLIPSIS if cut else ""), width) or [""])[0])
 
 
-def leading_to(thread_url: str, message: ChatMessage) -> ChatMessage:
-    """Returns a message with the link to the thread that it is about, if known."""
+def leading_to(thread_url: str, message: ChatMessage, label: str = "Go to the job") -> ChatMessage:
+    """Returns a message with the link to the thread, or the message, that it is about, if known."""
     url = escape(safe_url(thread_url) or "")
     if not url or len(url) > _MAX_LINK:
         return message
-    to_job = f"<{url}|Go to the job>"
+    to_job = f"<{url}|{label}>"
     return ChatMessage(f"{message.text}\n{to_job}", (*message.blocks, section(to_job)) if message.blocks else ())

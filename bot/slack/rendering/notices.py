@@ -11,6 +11,7 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, Thr
 from bot.notices.answers import CONTINUED, EMPTY, AnswerRequested, PostNotDelivered, PromptRequested, StatusRequested
 from bot.notices.job import SHOW_ALL, JobEnd, PullRequestFound, QuestionAsked, asked, failed_checks
 from bot.notices.notice import Notice, NoticeContent
+from bot.notices.proposals import ProposalMade
 from bot.notices.pull_requests import PullRequestNews
 from bot.notices.questions import CHOOSE_PROJECT as CHOOSE_LABEL
 from bot.notices.questions import ProjectAsked
@@ -64,21 +65,29 @@ def messages(
 
 def _made(thread: Thread, message: NoticeContent, show: MessageContext) -> list[ChatMessage]:
     match message:
-        case JobEnd():
-            return [_with_report(thread, message.tell(show, thread), message.report, show)]
-        case QuestionAsked():
-            person = show.person(message.person_id or thread.requester_id)
-            question, choices = _question(thread, message.question, message.fields, show)
-            return [blocks.paragraph(f"{person} {question}", *choices)]
-        case ProjectAsked():
-            return [_which_project(message, show)]
         case PromptRequested():
             return _whole_prompt(message)
         case AnswerRequested():
             return _whole_answer(message)
         case _:
+            return [_made_of_one(thread, message, show)]
+
+
+def _made_of_one(thread: Thread, message: NoticeContent, show: MessageContext) -> ChatMessage:
+    match message:
+        case JobEnd():
+            return _with_report(thread, message.tell(show, thread), message.report, show)
+        case QuestionAsked():
+            person = show.person(message.person_id or thread.requester_id)
+            question, choices = _question(thread, message.question, message.fields, show)
+            return blocks.paragraph(f"{person} {question}", *choices)
+        case ProposalMade():
+            return _proposal(thread, message, show)
+        case ProjectAsked():
+            return _which_project(message, show)
+        case _:
             said = message.tell(show, thread)
-            return [blocks.paragraph(said.words, *blocks.said_by(said.buttons))]
+            return blocks.paragraph(said.words, *blocks.said_by(said.buttons))
 
 
 def _with_report(thread: Thread, said: Said, report: JobReport | None, show: MessageContext) -> ChatMessage:
@@ -102,6 +111,19 @@ def _with_report(thread: Thread, said: Said, report: JobReport | None, show: Mes
         text = f"{text}\n{part}" if len(text) + len(part) < blocks.MAX_TEXT else text
     rows = [blocks.actions(*row) for row in (choices, examples, buttons) if row]
     return ChatMessage(text, (blocks.section(said.words), *(block for _, block in parts), *rows))
+
+
+def _proposal(thread: Thread, message: ProposalMade, show: MessageContext) -> ChatMessage:
+    """Returns the post of a plan: what became of it, its words and pages, buttons last."""
+    said, pages = message.tell(show, thread), message.shown_pages(show)
+    text = shorten(message.text.text, _MAX_ANSWER) if message.text else ""
+    buttons = blocks.said_by(said.buttons)
+    if message.text is not None and message.text.cut:
+        buttons.append(blocks.button(SHOW_ALL, blocks.SHOW_ANSWER, f"{thread.id}/{message.text.id}"))
+    shown = [blocks.markdown(defused(text))] if defused(text).strip() else []
+    shown += [blocks.section(pages)] if pages else []
+    shown += [blocks.actions(*buttons) | {"block_id": "plan"}] if buttons else []
+    return ChatMessage("\n".join(filter(None, (said.words, text, pages))), (blocks.section(said.words), *shown))
 
 
 def _question(

@@ -14,7 +14,7 @@ from bot.domain.projects import ChannelSettings
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatTooRich, ChatUncertain
 from bot.notices.answers import Introduction
-from bot.notices.notice import Notice
+from bot.notices.notice import Notice, ToPerson
 from bot.ports.slack import Chat, DisplayNames
 from bot.runtime.untrusted_json import text_at
 from bot.slack.message_parts.slack_message import Signed
@@ -80,6 +80,10 @@ class SlackChat(Chat):
         broadcast = delivery.shown_in_channel(thread, notice.message, self.settings(thread.channel_id))
         return await self._post(thread, notice.key, message, broadcast=broadcast)
 
+    async def update(self, thread: Thread, notice: Notice, ts: str) -> None:
+        """See Chat."""
+        await self._update(thread.channel_id, ts, (await self._messages(thread, notice))[0])
+
     async def find(self, thread: Thread, key: str) -> str | None:
         """See Chat. Searches what was posted since the thread was recorded: in it, or in the channel if it has no first
         message yet. A thread whose first message was deleted is empty.
@@ -110,7 +114,11 @@ class SlackChat(Chat):
         if not person_id:
             raise ChatRejected("nobody_to_tell")
         place = delivery.private_place(thread, notice.message)
-        for message in await self._messages(thread, notice, follow_ups):
+        shown = await self._messages(thread, notice, follow_ups)
+        if isinstance(notice.message, ToPerson) and notice.message.leads_to and self.permalinks:
+            link = await self.permalinks.soon(thread.channel_id, notice.message.leads_to, seconds=_LINK_PATIENCE)
+            shown = [leading_to(link, message, "Go there") for message in shown]
+        for message in shown:
             await self._tell(thread, person_id, place, message)
 
     async def _tell(self, thread: Thread, person_id: str, place: delivery.PrivatePlace, message: ChatMessage) -> None:

@@ -54,6 +54,8 @@ class FakeJobApi:
         self.jobs: dict[str, Job] = {}
         self.created: list[str] = []
         self.messages: dict[str, list[str]] = defaultdict(list)
+        self.calls_of: dict[str, list[PromptCall]] = defaultdict(list)
+        """The messages to each job."""
         self.faults: list[JobApiError] = []
         self.after: list[JobApiError] = []
         self.faults_of: dict[str, list[JobApiError]] = defaultdict(list)
@@ -87,6 +89,7 @@ class FakeJobApi:
         if job_id not in self.jobs:
             raise JobGone("no such job")
         self.messages[job_id].append(call.prompt)
+        self.calls_of[job_id].append(call)
         self.show(job_id, "active")
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]
@@ -205,6 +208,8 @@ class FakeChat:
     def __init__(self) -> None:
         self.messages: list[Posted] = []
         self.cards: dict[str, Thread] = {}
+        self.updated: dict[str, Thread] = {}
+        """By its key, the state of the job that a post was changed to show."""
         self.follow_ups: dict[str, FollowUpCounts] = {}
         """As shown on each card."""
         self.as_text: set[str] = set()
@@ -252,6 +257,11 @@ class FakeChat:
             raise ChatRejected("card_not_posted")
         posted = Posted(thread.channel_id, "", thread.ts, notice.key, notice.message)
         return self._post("post", thread, posted)
+
+    async def update(self, thread: Thread, notice: Notice, ts: str) -> None:
+        self._begin("update", thread)
+        self.updated[notice.key] = thread
+        self.after("update", thread)
 
     async def find(self, thread: Thread, key: str) -> str | None:
         self._begin("find", thread)

@@ -45,7 +45,9 @@ ABOUT_JOBS: dict[str, RequestKind] = {
 }
 """The value of each is the id of a thread."""
 WITH_ARGUMENTS = dict.fromkeys((blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS), RequestKind.CHOOSE_PROJECT) | {
-    blocks.SHOW_ANSWER: RequestKind.SHOW_ANSWER
+    blocks.SHOW_ANSWER: RequestKind.SHOW_ANSWER,
+    ButtonId.ACCEPT_PROPOSAL: RequestKind.ACCEPT_PROPOSAL,
+    ButtonId.DROP_PROPOSAL: RequestKind.DROP_PROPOSAL,
 }
 """The value of each is the id of a thread and an argument of the kind."""
 FROM_MENU = {

@@ -1,0 +1,233 @@
+"""A plan that the agent proposed: only a press of Start accepts it, once; anything else takes the buttons away."""
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.commands import ThreadWord
+from bot.domain.jobs.proposals import START_WORDS
+from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.request import Reply, RequestKind
+from bot.domain.threads.thread import ProposalEnd
+from bot.errors import JobApiBusy, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import JobDetails, Mode, Proposal, ProposalState, ProposedPage
+from bot.notices.answers import ActionAnswer
+from bot.notices.job import JobFinished
+from bot.notices.notice import in_database
+from bot.notices.proposals import ProposalMade, ProposalOver, ProposalPressed, ProposalWaits
+from bot.notices.requests import RequestRejected, RequestUncertain
+from bot.scheduler.retention import RetentionSweeper
+
+JOB, DAY = "job-1", 86_400.0
+LINK = "https://git.example/pull/1"
+START, DROP = RequestKind.ACCEPT_PROPOSAL, RequestKind.DROP_PROPOSAL
+
+
+def plan(number: int = 1, state: ProposalState = ProposalState.PROPOSED) -> JobDetails:
+    pages = (ProposedPage(path="docs/guide.md", reason="It names the old command"),)
+    return JobDetails(proposal=Proposal(id=f"plan-{number}", state=state, text=f"Plan {number}.", pages=pages))
+
+
+@pytest.fixture
+async def ts(world: CoreWorld) -> str:
+    """A job whose plan waits."""
+    ts = await world.started()
+    await world.show("completed", details=plan(), wait=60)
+    return ts
+
+
+async def press(world: CoreWorld, ts: str, kind: RequestKind = START, *, number: int = 1, who: object = ANA) -> None:
+    await world.press_card(kind, ts, who, f"plan-{number}", key=f"press-{kind}-{number}-{who}", wait=3)  # type: ignore[arg-type]
+
+
+async def end_of(world: CoreWorld, ts: str) -> ProposalEnd | None:
+    return (await world.thread(ts)).state.planning.proposal_end
+
+
+async def shown(world: CoreWorld, ts: str, number: int = 1) -> ProposalEnd | None:
+    """What the post of a plan was changed to show; None: it was not."""
+    key = in_database((await world.thread(ts)).id, ProposalMade.key(f"plan-{number}"))
+    planning = world.chat.updated[key].state.planning if key in world.chat.updated else None
+    return planning and planning.proposal_end
+
+
+def told(world: CoreWorld) -> list[tuple[str, ProposalEnd, str]]:
+    return [(each.person_id, each.end, each.by) for each in world.chat.private_as(ProposalPressed)]
+
+
+async def test_a_plan_is_posted_once_and_no_end_is(world: CoreWorld, ts: str) -> None:
+    await world.pass_time(1_300)
+    (made,) = world.chat.posted_as(ProposalMade)
+    assert (made.text and made.text.text, made.page_count) == ("Plan 1.", 1)
+    assert not world.chat.posted_as(JobFinished)
+    assert world.job_api.messages[JOB] == []
+
+
+async def test_start_sends_the_plans_id_and_what_follows_is_an_ordinary_job(world: CoreWorld, ts: str) -> None:
+    await press(world, ts, who=BEN)
+    (call,) = world.job_api.calls_of[JOB]
+    assert (call.prompt, call.mode, call.proposal) == (START_WORDS, Mode.EDIT, "plan-1")
+    thread = await world.thread(ts)
+    assert (await shown(world, ts), thread.state.planning.proposal_end_by) == (ProposalEnd.STARTED, BEN.id)
+    await world.show("completed", LINK, plan(state=ProposalState.ACCEPTED), wait=60)
+    (finished,) = world.chat.posted_as(JobFinished)
+    assert (finished.link, finished.person_id, finished.again) == (LINK, BEN.id, False)
+    audit = await world.store.transact(lambda tx: tx.audit.read(since=0, until=9e9, after=0, limit=10))
+    assert AuditAction.PLAN_ACCEPTED in {each.entry.action for each in audit}
+
+
+async def test_a_second_press_is_told_who_started(world: CoreWorld, ts: str) -> None:
+    await press(world, ts, who=ANA)
+    await press(world, ts, who=BEN)
+    assert world.job_api.messages[JOB] == [START_WORDS]
+    assert told(world) == [(BEN.id, ProposalEnd.STARTED, ANA.id)]
+
+
+async def test_words_ask_for_another_plan_and_take_the_buttons(world: CoreWorld, ts: str) -> None:
+    await world.reply(ts, "yes, go ahead", "9.1", BEN, wait=5)
+    assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.REVISED, ["yes, go ahead"])
+    await press(world, ts)
+    await world.show("completed", details=plan(2), wait=60)
+    await press(world, ts, who=BEN)
+    assert [each[1] for each in told(world)] == [ProposalEnd.REVISED, ProposalEnd.OUTDATED]
+    newer = world.chat.private_as(ProposalPressed)[-1].newer_ts
+    assert newer == next(post.ts for post in world.chat.messages if post.key.endswith(ProposalMade.key("plan-2")))
+    await press(world, ts, number=2)
+    assert world.job_api.messages[JOB] == ["yes, go ahead", START_WORDS]
+
+
+async def test_a_press_does_nothing_while_earlier_words_wait(world: CoreWorld, ts: str) -> None:
+    world.job_api.faults_of["send_message"] = [JobApiUnreachable("down")] * 3
+    await world.reply(ts, "first the index", f"{world.clock.time:.6f}", wait=4)
+    assert await end_of(world, ts) is None
+    await press(world, ts)
+    assert told(world) == [(ANA.id, ProposalEnd.REVISED, "")]
+    await world.pass_time(60)
+    assert world.job_api.messages[JOB] == ["first the index"]
+
+
+async def test_words_that_the_job_api_refuses_leave_the_plan_as_it_is(world: CoreWorld, ts: str) -> None:
+    world.job_api.faults_of["send_message"] = [JobApiRejected("400", words="too vague", status=400)]
+    await world.reply(ts, "hm", "9.1", wait=10)
+    assert (await end_of(world, ts), await shown(world, ts)) == (None, None)
+    await press(world, ts)
+    assert world.job_api.messages[JOB] == [START_WORDS]
+
+
+async def test_a_dropped_plan_cannot_be_started(world: CoreWorld, ts: str) -> None:
+    await press(world, ts, DROP, who=BEN)
+    await press(world, ts)
+    await press(world, ts, DROP)
+    assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.DROPPED, [])
+    assert told(world) == [(ANA.id, ProposalEnd.DROPPED, BEN.id)] * 2
+    assert not world.chat.posted_as(JobFinished)
+    await world.reply(ts, "another, please", "9.1", wait=5)
+    await world.show("completed", details=plan(2), wait=60)
+    assert len(world.chat.posted_as(ProposalMade)) == 2
+
+
+@pytest.mark.parametrize("in_words", [True, False])
+async def test_a_stop_takes_the_plan_back(world: CoreWorld, ts: str, *, in_words: bool) -> None:
+    if in_words:
+        await world.receive(Reply(BEN, "C1", ts, "9.1", "", word=ThreadWord.STOP), wait=5)
+    else:
+        await world.press_card(RequestKind.STOP, ts, BEN, key="stop", wait=5)
+    await press(world, ts)
+    assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.STOPPED, [])
+    assert told(world) == [(ANA.id, ProposalEnd.STOPPED, BEN.id)]
+    assert world.chat.answers() == [ActionAnswer.PLAN_STOPPED.stored]
+
+
+async def test_a_stop_after_a_press_that_was_not_sent_withdraws_it(world: CoreWorld, ts: str) -> None:
+    world.job_api.faults_of["send_message"] = [JobApiUnreachable("down")] * 2
+    await press(world, ts)
+    await world.press_card(RequestKind.STOP, ts, BEN, key="stop", wait=60)
+    assert START_WORDS not in world.job_api.messages[JOB]
+    assert (await end_of(world, ts), [each[1] for each in told(world)]) == (ProposalEnd.STOPPED, [ProposalEnd.STOPPED])
+
+
+async def test_a_start_that_the_job_api_refuses_is_told_in_its_words(world: CoreWorld, ts: str) -> None:
+    world.job_api.faults_of["send_message"] = [JobApiBusy("409", status=409, words="An instruction is running.")]
+    await press(world, ts)
+    await world.pass_time(120)
+    (refused,) = world.chat.posted_as(RequestRejected)
+    assert (refused.api_text, refused.request.kind) == ("An instruction is running.", START)
+    assert (await end_of(world, ts), world.job_api.messages[JOB]) == (None, [])
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_a_start_that_may_have_arrived_is_no_other_than_a_message(
+    world: CoreWorld, ts: str, *, idempotent: bool
+) -> None:
+    world.configure(idempotent=idempotent)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await press(world, ts)
+    await world.show("active", details=plan(state=ProposalState.ACCEPTED))
+    await world.pass_time(60)
+    thread = await world.thread(ts)
+    assert (await shown(world, ts), thread.state.planning.proposal_end_by) == (ProposalEnd.STARTED, ANA.id)
+    assert len(world.chat.posted_as(RequestUncertain)) == (0 if idempotent else 1)
+    await press(world, ts, who=BEN)
+    assert told(world) == [(BEN.id, ProposalEnd.STARTED, ANA.id)]
+
+
+async def test_a_replaced_job_takes_its_plan_along(world: CoreWorld, ts: str) -> None:
+    before = await world.thread(ts)
+    await world.press_card(RequestKind.RETRY, ts, BEN, key="retry", wait=10)
+    await world.press(START, ANA, "plan-1", key="late", thread_id=before.id, wait=5)
+    assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.OVER, [])
+    assert [each[1] for each in told(world)] == [ProposalEnd.OVER]
+
+
+async def test_a_plan_of_a_muted_job_is_posted_after_unmute(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.press_card(RequestKind.MUTE, ts, key="mute", wait=5)
+    await world.show("completed", details=plan(), wait=700)
+    assert not world.chat.posted_as(ProposalMade)
+    await world.press_card(RequestKind.UNMUTE, ts, key="unmute", wait=20)
+    assert len(world.chat.posted_as(ProposalMade)) == 1
+    await press(world, ts)
+    assert world.job_api.messages[JOB] == [START_WORDS]
+
+
+async def test_a_waiting_plan_is_told_of_after_a_day_and_a_week_and_kept_until_its_time_is_over(
+    world: CoreWorld, ts: str
+) -> None:
+    other = CoreWorld("two").on(world.store, world.clock, world)
+    reminders = []
+    for days in (0.9, 0.2, 5.8, 0.2, 80.0, 3.0):
+        world.clock.advance(days * DAY)
+        await other.settle()
+        await world.settle()
+        await RetentionSweeper(world.store).sweep()
+        reminders.append((len(world.chat.posted_as(ProposalWaits)), len(world.chat.posted_as(ProposalOver))))
+    assert reminders == [(0, 0), (1, 0), (1, 0), (2, 0), (2, 0), (2, 1)]
+    assert await shown(world, ts) is ProposalEnd.OVER
+    await press(world, ts)
+    assert [each[1] for each in told(world)] == [ProposalEnd.OVER]
+
+
+@pytest.mark.parametrize("status", ["archived", "failed"])
+async def test_a_plan_ends_with_its_job(world: CoreWorld, ts: str, status: str) -> None:
+    await world.show(status, wait=1_300)
+    assert (await shown(world, ts), await end_of(world, ts)) == (ProposalEnd.OVER, ProposalEnd.OVER)
+
+
+async def test_two_presses_on_two_instances_start_it_once(world: CoreWorld, ts: str) -> None:
+    other = CoreWorld("two").on(world.store, world.clock, world)
+    thread = await world.thread(ts)
+    for each, person in ((world, ANA), (other, BEN)):
+        await each.press(START, person, "plan-1", key=f"press-{person.id}", thread_id=thread.id)
+    world.clock.advance(2)
+    claim = await world.claim(world.request_sender)
+    await other.settle()
+    await claim.process()
+    await other.settle()
+    assert world.job_api.messages[JOB] == [START_WORDS]
+    assert [each[1] for each in told(other)] == [ProposalEnd.STARTED]
+
+
+async def test_a_plan_that_was_started_while_nobody_looked_is_not_posted(world: CoreWorld) -> None:
+    """As after a backup was restored."""
+    ts = await world.started()
+    await world.show("active", details=plan(state=ProposalState.ACCEPTED), wait=60)
+    assert (world.chat.posted_as(ProposalMade), await end_of(world, ts)) == ([], ProposalEnd.STARTED)
