@@ -6,7 +6,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.commands import ThreadWord
 from bot.domain.jobs.proposals import START_WORDS
 from bot.domain.requests.audit import AuditAction
-from bot.domain.requests.request import Reply, RequestKind
+from bot.domain.requests.request import Person, Reply, RequestKind
 from bot.domain.threads.thread import ProposalEnd
 from bot.errors import JobApiBusy, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import JobDetails, Mode, Proposal, ProposalState, ProposedPage
@@ -35,8 +35,8 @@ async def ts(world: CoreWorld) -> str:
     return ts
 
 
-async def press(world: CoreWorld, ts: str, kind: RequestKind = START, *, number: int = 1, who: object = ANA) -> None:
-    await world.press_card(kind, ts, who, f"plan-{number}", key=f"press-{kind}-{number}-{who}", wait=3)  # type: ignore[arg-type]
+async def press(world: CoreWorld, ts: str, kind: RequestKind = START, *, number: int = 1, who: Person = ANA) -> None:
+    await world.press_card(kind, ts, who, f"plan-{number}", key=f"press-{kind}-{number}-{who.id}", wait=3)
 
 
 async def end_of(world: CoreWorld, ts: str) -> ProposalEnd | None:
@@ -46,8 +46,7 @@ async def end_of(world: CoreWorld, ts: str) -> ProposalEnd | None:
 async def shown(world: CoreWorld, ts: str, number: int = 1) -> ProposalEnd | None:
     """What the post of a plan was changed to show; None: it was not."""
     key = in_database((await world.thread(ts)).id, ProposalMade.key(f"plan-{number}"))
-    planning = world.chat.updated[key].state.planning if key in world.chat.updated else None
-    return planning and planning.proposal_end
+    return world.chat.updated[key].state.planning.proposal_end if key in world.chat.updated else None
 
 
 def told(world: CoreWorld) -> list[tuple[str, ProposalEnd, str]]:
