@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, exist
 
 from bot.domain.requests.request import MessageVersion, Reply
 from bot.notices.notice import Delivery
+from bot.queue.columns import KeyText
 from bot.queue.transaction import upserting
 from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import channel_ids, early_replies, message_versions, notices, threads
@@ -41,6 +42,9 @@ _KEEP = upserting(
     lambda new: {name: new[name] for name in ("text", "attachments", "edited_at", "withdrawn", "mentions_us", "word")},
     where=lambda new: early_replies.c.edited_at < new.edited_at,
 )
+_OF_CHANNEL = (
+    select(early_replies).where(early_replies.c.channel_id == bindparam("channel")).order_by(early_replies.c.message_ts)
+)
 
 
 class EarlyReplies(Part):
@@ -71,17 +75,16 @@ class EarlyReplies(Part):
         """Removes and returns the replies stored for this thread, in the order they were written. Replies stored for
         other threads are returned, too, once no other card that begins a thread is being posted to the channel.
         """
-        session, in_channel = self._session, early_replies.c.channel_id == channel_id
-        of_channel = select(early_replies).where(in_channel).order_by(early_replies.c.message_ts)
-        kept = await session.rows(of_channel)
+        session = self._session
+        kept = await session.rows(_OF_CHANNEL, channel=channel_id)
         if kept and session.dialect == "postgresql":  # else each of two cards leaves replies to the other
             await session.execute(_LOCK, {"channel": channel_id})
-            kept = await session.rows(of_channel)
+            kept = await session.rows(_OF_CHANNEL, channel=channel_id)
         if not kept:
             return []
         others_wait = bool(await session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id))
         gone: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts if others_wait else true()
-        await session.execute(delete(early_replies).where(in_channel, gone))
+        await session.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, gone))
         replies = [early_reply_from(row) for row in kept]
         return [reply for reply in replies if reply.thread_ts == thread_ts or not others_wait]
 
@@ -141,6 +144,14 @@ _MOST_IDS = 50
 _KEEP_ID = upserting(
     channel_ids, lambda new: {"changed_at": new.changed_at}, where=lambda new: channel_ids.c.changed_at < new.changed_at
 )
+_CHANNEL = bindparam("channel", type_=KeyText)
+_KNOWN_AS = select(channel_ids.c.known_as).where(channel_ids.c.channel_id == _CHANNEL).scalar_subquery()
+_ALL_IDS = (
+    select(channel_ids.c.channel_id, channel_ids.c.known_as)
+    .where(channel_ids.c.known_as == func.coalesce(_KNOWN_AS, _CHANNEL))
+    .order_by(channel_ids.c.known_as, channel_ids.c.changed_at)
+    .limit(_MOST_IDS)
+)
 
 
 class ChannelIds(Part):
@@ -161,14 +172,7 @@ class ChannelIds(Part):
 
     async def all_of(self, channel_id: str) -> Sequence[str]:
         """Returns all ids of a channel, given any: first the one that rows use, last the newest."""
-        known_as = select(channel_ids.c.known_as).where(channel_ids.c.channel_id == channel_id).scalar_subquery()
-        all_ids = (
-            select(channel_ids.c.channel_id, channel_ids.c.known_as)
-            .where(channel_ids.c.known_as == func.coalesce(known_as, channel_id))
-            .order_by(channel_ids.c.known_as, channel_ids.c.changed_at)
-            .limit(_MOST_IDS)
-        )
-        rows = await self._session.rows(all_ids)
+        rows = await self._session.rows(_ALL_IDS, channel=channel_id)
         if not rows:
             return (channel_id,)
         first, ids = rows[0][channel_ids.c.known_as], [row[channel_ids.c.channel_id] for row in rows]

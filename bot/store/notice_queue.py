@@ -14,6 +14,7 @@ from sqlalchemy import (
     FromClause,
     RowMapping,
     Select,
+    Update,
     and_,
     bindparam,
     case,
@@ -33,6 +34,7 @@ from bot.domain.slack_limits import SLACK_LIMITS, Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.notices.notice import Delivery, Notice
 from bot.queue.claims import FREE, NOW, due, first_due
+from bot.queue.columns import CleanText
 from bot.store.claims import PATIENCE, claim_candidates, claiming, leave_newer_kinds
 from bot.store.notices import SENDING, Notices
 from bot.store.schema.rows import LASTING, PULL_REQUEST, notice_from, thread_from, thread_to_speak_in, unknown_kind
@@ -168,6 +170,32 @@ _CLAIM = claiming(
     uncertain=or_(notices.c.uncertain, _LEASE_RAN_OUT),
     attempts=case((and_(_COMES_INTO_DOUBT, _LEASE_RAN_OUT), 1), else_=notices.c.attempts + 1),
 )
+_NEWEST = notices.c.revision == bindparam("claimed_revision")
+_HELD = update(notices).where(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), SENDING)
+
+
+def _ending(state: NoticeState, **values: Any) -> Update:
+    """Ends the revision that was claimed; a newer one is due at once."""
+    return _HELD.values(
+        state=case((_NEWEST, state), else_=NoticeState.WAITING),
+        due_at=case((_NEWEST, null()), else_=NOW),
+        attempts=case((_NEWEST, notices.c.attempts), else_=0),
+        **values,
+        **FREE,
+    )
+
+
+_POSTED_TS = func.coalesce(bindparam("ts", type_=CleanText), notices.c.posted_ts)
+_DELIVERED = _ending(NoticeState.DONE, uncertain=False, problem="", posted_ts=_POSTED_TS)
+_GIVE_UP = _ending(NoticeState.GIVEN_UP, problem=bindparam("reason"))
+_REACTION: dict[str, Any] = {
+    "reactions_shown": bindparam("shown"),
+    "reaction_added": or_(_NEWEST, notices.c.reaction_added),
+    "uncertain": False,
+    "problem": "",
+}
+_REACTED = _ending(NoticeState.DONE, **_REACTION)
+_REACT_AGAIN = _HELD.values(state=NoticeState.WAITING, due_at=NOW, attempts=0, **_REACTION, **FREE)
 
 
 class NoticeQueue(Notices):
@@ -208,20 +236,12 @@ class NoticeQueue(Notices):
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
         """Ends a notice; a CARD or REACTION with a newer revision stays open. `ts`: the message's, if there is one."""
-        posted = {} if ts is None else {"posted_ts": ts}
-        return await self._end(notice, owner, NoticeState.DONE, uncertain=False, problem="", **posted)
+        return await self._end(_DELIVERED, notice, owner, ts=ts)
 
     async def reacted(self, notice: Notice, owner: str, progress: ReactionProgress) -> bool:
         """Records that Slack accepted a call for a REACTION: the notice ends, or is due again for the next call."""
-        values = {
-            "reactions_shown": " ".join(progress.shown),
-            "reaction_added": or_(notices.c.revision == notice.revision, notices.c.reaction_added),
-            "uncertain": False,
-            "problem": "",
-        }
-        if progress.done:
-            return await self._end(notice, owner, NoticeState.DONE, **values)
-        return await self._save(notice, owner, due_at=self._session.now, attempts=0, **values)
+        statement = _REACTED if progress.done else _REACT_AGAIN
+        return await self._end(statement, notice, owner, shown=" ".join(progress.shown))
 
     async def postpone(
         self,
@@ -246,11 +266,11 @@ class NoticeQueue(Notices):
             values["reactions_shown"] = None if shown is None else " ".join(shown)
         if without_blocks:
             values["without_blocks"] = or_(notices.c.without_blocks, notices.c.revision == notice.revision)
-        return await self._save(notice, owner, **values)
+        return await self._save(_HELD.values(state=NoticeState.WAITING, **values, **FREE), notice, owner)
 
     async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
         """Ends a notice that cannot be delivered, and records the reason; a newer revision is still tried."""
-        return await self._end(notice, owner, NoticeState.GIVEN_UP, problem=problem)
+        return await self._end(_GIVE_UP, notice, owner, reason=problem)
 
     async def _of_kind(self, kind: CallKind, room: int, budget: Budget) -> list[RowMapping]:
         most = min(room, budget.calls(kind))
@@ -261,21 +281,13 @@ class NoticeQueue(Notices):
         found = await leave_newer_kinds(self._session, notices, rows, partial(_unknown_kind, now=now))
         return [row for row in found if budget.spend(kind, row[threads.c.channel_id])]
 
-    async def _end(self, notice: Notice, owner: str, state: NoticeState, **values: Any) -> bool:
-        """Ends the revision that was claimed; a newer one is due at once."""
-        newest = notices.c.revision == notice.revision
+    async def _end(self, statement: Update, notice: Notice, owner: str, **values: object) -> bool:
         return await self._save(
-            notice,
-            owner,
-            state=case((newest, state), else_=NoticeState.WAITING),
-            due_at=case((newest, null()), else_=self._session.now),
-            attempts=case((newest, notices.c.attempts), else_=0),
-            **values,
+            statement, notice, owner, claimed_revision=notice.revision, now=self._session.now, **values
         )
 
-    async def _save(self, notice: Notice, owner: str, **values: Any) -> bool:
-        held = update(notices).where(notices.c.id == notice.id, notices.c.claimed_by == owner, SENDING)
-        saved = await self._session.execute(held.values({"state": NoticeState.WAITING, **values, **FREE}))
+    async def _save(self, statement: Update, notice: Notice, owner: str, **values: object) -> bool:
+        saved = await self._session.execute(statement, {"notice": notice.id, "owner": owner, **values})
         return saved.rowcount == 1
 
 

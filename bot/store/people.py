@@ -28,6 +28,12 @@ class ClaimedHome:
 _DUE_HOMES = first_due(select(homes.c.person_id, homes.c.page), homes)
 _NOTHING_NEW = or_(homes.c.due_at.is_(None), homes.c.due_at == homes.c.claimed_until)
 """A Home in progress is due when its claim ends, unless something has changed meanwhile."""
+_CHANGED = (
+    update(homes)
+    .where(homes.c.person_id == bindparam("person"))
+    .values(due_at=case((_NOTHING_NEW, bindparam("next_at", type_=homes.c.due_at.type)), else_=homes.c.due_at))
+)
+_PREFERENCE = select(preferences).where(preferences.c.person_id == bindparam("person"))
 _SAVE_DRAFT = replacing(drafts, "text", "updated_at")
 _SAVE_PREFERENCE = replacing(preferences, "project", "quiet")
 _HOME_OPENED = replacing(homes, "page", "opened_at", "due_at")
@@ -60,7 +66,7 @@ class Preferences(Part):
 
     async def get(self, person_id: str) -> Preference:
         """Returns a person's preference, with defaults for what they never set."""
-        rows = await self._session.rows(select(preferences).where(preferences.c.person_id == person_id))
+        rows = await self._session.rows(_PREFERENCE, person=person_id)
         return Preference(rows[0]["project"], rows[0]["quiet"]) if rows else Preference()
 
     async def save(self, person_id: str, preference: Preference) -> None:
@@ -75,8 +81,7 @@ HOME_DELAY = 2.0
 
 async def home_changed(session: Session, person_id: str, *, due_in: float = HOME_DELAY) -> None:
     """Makes somebody's Home due, if they ever opened it."""
-    due_at = case((_NOTHING_NEW, session.now + due_in), else_=homes.c.due_at)
-    await session.execute(update(homes).where(homes.c.person_id == person_id).values(due_at=due_at))
+    await session.execute(_CHANGED, {"person": person_id, "next_at": session.now + due_in})
 
 
 class Homes(Part):
@@ -119,7 +124,7 @@ class Homes(Part):
 _LIMITS = 7_401
 """The first key of PostgreSQL's advisory locks for checking a person's limit; the second is the person."""
 _LOCK = select(func.pg_advisory_xact_lock(_LIMITS, func.hashtext(bindparam("person"))))
-_COUNT = adding(counted_requests)
+_COUNT, _ADD_ENTRY = adding(counted_requests), insert(audit)
 
 
 class Limits(Part):
@@ -165,7 +170,7 @@ class Audit:
         """Records an entry at the transaction's time."""
         values = {name: getattr(entry, name) for name in AuditEntry.__dataclass_fields__ if name != "person"}
         values |= {"person_id": entry.person.id, "team_id": entry.person.team_id, "at": self._session.now}
-        await self._session.execute(insert(audit), values)
+        await self._session.execute(_ADD_ENTRY, values)
         self._added.append(entry)
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Update, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, FromClause, Update, bindparam, delete, exists, func, insert, select, update
 
 from bot.domain.context import FetchedParts, FileOutcome, SettledFile
 from bot.domain.messages import FileProblem, SlackFile
@@ -41,6 +41,8 @@ def files_are_settled(row: FromClause) -> ColumnElement[bool]:
 
 
 FILES_ARE_SETTLED = files_are_settled(requests)
+_FETCHED = select(requests.c.fetched).where(requests.c.id == bindparam("request"))
+_CLEAR = delete(request_files).where(request_files.c.request_id == bindparam("request"))
 
 
 class RequestParts(Part):
@@ -48,7 +50,7 @@ class RequestParts(Part):
 
     async def fetched(self, request_id: str) -> FetchedParts:
         """Returns the parts stored for a request that is being prepared."""
-        rows = await self._session.rows(select(requests.c.fetched).where(requests.c.id == request_id))
+        rows = await self._session.rows(_FETCHED, request=request_id)
         # Unreadable parts are fetched again.
         return read_or(FetchedParts(), FetchedParts, rows[0]["fetched"] if rows else None)
 
@@ -133,7 +135,7 @@ class RequestParts(Part):
         await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
 
     async def _clear(self, request_id: str) -> None:
-        await self._session.execute(delete(request_files).where(request_files.c.request_id == request_id))
+        await self._session.execute(_CLEAR, {"request": request_id})
 
 
 async def due_again(session: Session, request_id: str) -> None:

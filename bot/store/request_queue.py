@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import RowMapping, Text, Update, and_, func, literal, not_, or_, select, tuple_, update
+from sqlalchemy import RowMapping, Text, Update, and_, bindparam, func, literal, not_, or_, select, tuple_, update
 
 from bot.domain.requests.request import NOT_SENT_YET, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
@@ -76,6 +76,22 @@ _CLAIM = claiming(
     state=RequestState.SENDING,
     first_tried_at=func.coalesce(requests.c.first_tried_at, NOW),
     uncertain=or_(requests.c.uncertain, requests.c.state == RequestState.SENDING),
+)
+_MERGED = of_thread(bindparam("thread"), requests.c.merged_into == bindparam("request")).with_for_update()
+_ON_THEIR_WAY = of_thread(
+    bindparam("thread"),
+    requests.c.due_at.is_not(None),
+    requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP)),
+    requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
+)
+_CLAIMED = (
+    select(requests.c.id)
+    .where(
+        requests.c.id == bindparam("request"),
+        requests.c.claimed_by == bindparam("owner"),
+        requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
+    )
+    .with_for_update()
 )
 
 
@@ -152,8 +168,7 @@ class RequestQueue(Requests):
         thread_id = await self._thread_of(request_id)
         if thread_id is None:
             return []
-        merged = of_thread(thread_id, requests.c.merged_into == request_id)
-        return await self._readable(await self._session.rows(merged.with_for_update()))
+        return await self._readable(await self._session.rows(_MERGED, thread=thread_id, request=request_id))
 
     async def unmerge(self, request_id: str) -> None:
         """Undoes a merge: the others are sent separately, or with others."""
@@ -181,13 +196,7 @@ class RequestQueue(Requests):
         """Returns the thread's start and follow-ups that are prepared and waiting, or being sent, in the order they
         were written.
         """
-        on_their_way = of_thread(
-            thread_id,
-            requests.c.due_at.is_not(None),
-            requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP)),
-            requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
-        )
-        return read_requests(await self._session.rows(on_their_way))[0]
+        return read_requests(await self._session.rows(_ON_THEIR_WAY, thread=thread_id))[0]
 
     async def claim(
         self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD
@@ -224,12 +233,7 @@ class RequestQueue(Requests):
         """Returns whether `owner` still has the claim on a request that is being sent: until somebody else claims it,
         even after its lease ran out. Locks the request.
         """
-        claimed = select(requests.c.id).where(
-            requests.c.id == request_id,
-            requests.c.claimed_by == owner,
-            requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
-        )
-        return bool(await self._session.rows(claimed.with_for_update()))
+        return bool(await self._session.rows(_CLAIMED, request=request_id, owner=owner))
 
     async def set_text(self, request_id: str, text: str) -> None:
         """Sets a request's text."""

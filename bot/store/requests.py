@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, case, delete, func, not_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, case, delete, func, not_, select, update
 
 from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
 from bot.errors import UnreadableRow
@@ -27,7 +27,7 @@ _ADD = adding(requests)
 _MOVED_KINDS = [kind for kind in RequestKind if kind not in {RequestKind.START, RequestKind.CHOOSE_PROJECT}]
 
 
-def of_thread(thread_id: str, *conditions: ColumnElement[bool]) -> Select[Any]:
+def of_thread(thread_id: object, *conditions: ColumnElement[bool]) -> Select[Any]:
     """Selects the requests of a thread, in the order they were written."""
     return select(requests).where(requests.c.thread_id == thread_id, *conditions).order_by(*WRITTEN)
 
@@ -35,6 +35,11 @@ def of_thread(thread_id: str, *conditions: ColumnElement[bool]) -> Select[Any]:
 def waiting_follow_ups(thread_id: str) -> Select[Any]:
     """Selects the follow-ups of a thread that wait to be sent, in the order they were written."""
     return of_thread(thread_id, requests.c.kind == RequestKind.FOLLOW_UP, requests.c.state.in_(NOT_SENT_YET))
+
+
+_START_OF = of_thread(bindparam("thread"), requests.c.kind == RequestKind.START)
+_THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
+_BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
 
 
 def with_threads(*conditions: ColumnElement[bool]) -> Select[Any]:
@@ -74,12 +79,12 @@ class Requests:
         if thread_id is None:
             return None
         await self._session.lock_thread(thread_id)
-        rows = await self._session.rows(select(requests).where(requests.c.id == request_id).with_for_update())
+        rows = await self._session.rows(_BY_ID, request=request_id)
         return request_from(rows[0]) if rows else None
 
     async def find_start(self, thread_id: str) -> Request | None:
         """Returns the request that started the thread."""
-        rows = await self._session.rows(of_thread(thread_id, requests.c.kind == RequestKind.START))
+        rows = await self._session.rows(_START_OF, thread=thread_id)
         return request_from(rows[0]) if rows else None
 
     async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
@@ -202,7 +207,7 @@ class Requests:
         await home_changed(self._session, request.person_id)
 
     async def _thread_of(self, request_id: str) -> str | None:
-        rows = await self._session.rows(select(requests.c.thread_id).where(requests.c.id == request_id))
+        rows = await self._session.rows(_THREAD_OF, request=request_id)
         return rows[0]["thread_id"] if rows else None
 
     async def _update(self, request_id: str, values: Mapping[str, Any]) -> None:

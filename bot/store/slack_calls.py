@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic_core import from_json
-from sqlalchemy import ColumnElement, and_, exists, literal, select, update
+from sqlalchemy import Boolean, ColumnElement, and_, bindparam, exists, select, update
 
 from bot.domain.slack_limits import Budget, SlackLimits, SlackMethod
 from bot.queue.transaction import adding, replacing
@@ -23,8 +23,14 @@ def posts_fail(channel_id: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().where(_posts_in(channel_id), slack_calls.c.failing).correlate_except(slack_calls)
 
 
-def _posts_in(channel_id: ColumnElement[str] | str) -> ColumnElement[bool]:
+def _posts_in(channel_id: ColumnElement[str]) -> ColumnElement[bool]:
     return and_(slack_calls.c.method == SlackMethod.POST_MESSAGE, slack_calls.c.channel_id == channel_id)
+
+
+_FAILED = bindparam("failed", type_=Boolean)
+_POSTED = (
+    update(slack_calls).where(_posts_in(bindparam("channel")), slack_calls.c.failing != _FAILED).values(failing=_FAILED)
+)
 
 
 class SlackCalls(Part):
@@ -66,9 +72,8 @@ class SlackCalls(Part):
 
     async def posted(self, channel_id: str, *, failed: bool) -> None:
         """Records whether a post in a channel failed, other than by a 429."""
-        changed = slack_calls.c.failing != literal(failed)
         # The row is there since the call was taken.
-        await self._session.execute(update(slack_calls).where(_posts_in(channel_id), changed).values(failing=failed))
+        await self._session.execute(_POSTED, {"channel": channel_id, "failed": failed})
 
     async def _in_workspace(self, methods: Collection[str]) -> dict[tuple[str, str], Sequence[float]]:
         # Transactions lock one of these rows before they take calls, and so wait for each other. They always exist.

@@ -26,7 +26,15 @@ from bot.store.schema.rows import (
 from bot.store.schema.tables import polls, pull_requests, threads
 from bot.store.session import Part, Session
 
-_ADD = adding(threads)
+_ADD, _ADD_POLL = adding(threads), insert(polls)
+_LOCKED = select(threads).with_for_update(key_share=True)
+_BY_ID = _LOCKED.where(threads.c.id == bindparam("thread"))
+_NEWEST_IN = (
+    _LOCKED.where(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("slack_thread"))
+    .order_by(threads.c.number.desc())
+    .limit(1)
+)
+_BY_CARD = _LOCKED.where(threads.c.channel_id == bindparam("channel"), threads.c.card_ts == bindparam("card"))
 _NEWEST_OF = (
     select(threads)
     .where(threads.c.channel_id == bindparam("channel"), threads.c.ts.is_not(None))
@@ -42,6 +50,14 @@ _SAVE_STATE = (
         revision=threads.c.revision + 1,
         updated_at=bindparam("now", type_=Double),
     )
+)
+_OF_THREAD = update(polls).where(polls.c.thread_id == bindparam("thread"))
+_END_POLL = _OF_THREAD.values(due_at=None, **FREE)
+_POLL_AT = _OF_THREAD.values(due_at=bindparam("next_at"))
+_SET_CARD = (
+    update(threads)
+    .where(threads.c.id == bindparam("thread"))
+    .values(card_ts=bindparam("card"), ts=func.coalesce(threads.c.ts, bindparam("card")))
 )
 
 
@@ -64,19 +80,18 @@ class Threads(Part):
         added = await session.execute(_ADD, thread_values(thread) | {"updated_at": session.now})
         if added.rowcount == 1:
             session.note_locked([thread.id])  # nobody else sees it before the commit
-            await session.execute(insert(polls), {"thread_id": thread.id})
+            await session.execute(_ADD_POLL, {"thread_id": thread.id})
         return added.rowcount == 1
 
     async def get(self, thread_id: str) -> Thread | None:
         """Returns the thread, locked until the end of the transaction."""
-        return await self._locked(select(threads).where(threads.c.id == thread_id))
+        return await self._locked(_BY_ID, thread=thread_id)
 
     async def find_newest(self, channel_id: str, ts: str) -> Thread | None:
         """Returns the thread of the newest job in the Slack thread that begins with this `ts`, locked until the end of
         the transaction.
         """
-        in_thread = select(threads).where(threads.c.channel_id == channel_id, threads.c.ts == ts)
-        return await self._locked(in_thread.order_by(threads.c.number.desc()).limit(1))
+        return await self._locked(_NEWEST_IN, channel=channel_id, slack_thread=ts)
 
     async def newest_of(self, channel_id: str, *, limit: int) -> Sequence[Thread]:
         """Returns the threads in a channel, newest first; not locked."""
@@ -85,9 +100,7 @@ class Threads(Part):
 
     async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
         """Returns the thread whose card has this `ts`, locked until the end of the transaction."""
-        return await self._locked(
-            select(threads).where(threads.c.channel_id == channel_id, threads.c.card_ts == card_ts)
-        )
+        return await self._locked(_BY_CARD, channel=channel_id, card=card_ts)
 
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         """Records which project a thread's job is for, and why."""
@@ -129,8 +142,10 @@ class Threads(Part):
         """
         session = self._session
         await session.execute(_SAVE_STATE, _saved_state(thread_id, state, session.now))
-        poll = {"due_at": None, **FREE} if poll_in is None else {"due_at": session.now + poll_in}
-        await session.execute(update(polls).where(polls.c.thread_id == thread_id).values(poll))
+        if poll_in is None:
+            await session.execute(_END_POLL, {"thread": thread_id})
+        else:
+            await session.execute(_POLL_AT, {"thread": thread_id, "next_at": session.now + poll_in})
         if state.job is not None and state.job.pr_link:
             await follow(session, [(thread_id, state.job.pr_link)])
 
@@ -138,11 +153,10 @@ class Threads(Part):
         """Records where the card was posted, which begins the Slack thread if nothing else does. From now on the
         thread's requests can be sent.
         """
-        begun = func.coalesce(threads.c.ts, card_ts)
-        await self._session.execute(_update(thread_id).values(card_ts=card_ts, ts=begun))
+        await self._session.execute(_SET_CARD, {"thread": thread_id, "card": card_ts})
 
-    async def _locked(self, statement: Select[Any]) -> Thread | None:
-        rows = await self._session.rows(statement.with_for_update(key_share=True))
+    async def _locked(self, statement: Select[Any], **values: object) -> Thread | None:
+        rows = await self._session.rows(statement, **values)
         if not rows:
             return None
         thread = thread_from(rows[0])
