@@ -36,7 +36,7 @@ _BYTES = "bytes"
 _JOB, _FILE = "/v2/agent/{projectId}/job/{id}", "/v2/agent/{projectId}/file/{sha256}"
 _OPERATIONS = (
     ("/v2/agent/{projectId}/job", "post", "createJob", "PromptBody", "AgentJob", "400 401 404 413 422 429"),
-    (f"{_JOB}/message", "post", "sendMessage", "PromptBody", "AgentJob", "400 401 404 413 422 429"),
+    (f"{_JOB}/message", "post", "sendMessage", "PromptBody", "AgentJob", "400 401 404 409 413 422 429"),
     (f"{_JOB}/cancel", "post", "cancelJob", "CancelBody", "AgentJob", "400 401 404"),
     (f"{_JOB}/discard", "post", "discardWork", "", "AgentJob", "401 404"),
     (_JOB, "get", "getJob", "", "AgentJob", "401 404"),

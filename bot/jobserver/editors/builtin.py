@@ -1,4 +1,4 @@
-"""The built-in editor: four deeds for the demo, without network or model."""
+"""The built-in editor: four deeds for the demo, without network or model. It does them, or says what they change."""
 
 import asyncio
 import contextlib
@@ -9,11 +9,13 @@ import re
 import shutil
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import assert_never
 
+from bot.jobapi.models import Mode, ProposedPage
 from bot.jobserver import subprocesses
 from bot.jobserver.documents import NOT_PROSE, decoded, is_markdown, title_of
 from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
@@ -43,20 +45,22 @@ _STYLE = (
 _NEW_PAGES = (("FAQ", "Ask us anything."), ("Glossary", "Our words."), ("Support", "Write to us."))
 _NOT_IN_NAMES = re.compile(r"[\W_]+")
 _MOST_NAMED = 6
+_NOT_READ = "Not read, as they are not UTF-8 or over 1 MB"
+_WORD = re.compile(r"\w{4,}")
 
 
-def replaced(text: str, words: Mapping[str, str]) -> tuple[str, int]:
-    """Replaces whole words in a page's prose; returns the new text, and how many were replaced."""
+def replaced(text: str, words: Mapping[str, str]) -> tuple[str, Counter[str]]:
+    """Replaces whole words in a page's prose; returns the new text, and how often each was replaced."""
     wanted = "|".join(_pattern(old) for old in sorted(words, key=len, reverse=True))
     by_signs = {_plain(old): new for old, new in words.items()}
-    count = 0
+    count = Counter[str]()
 
     def new(found: re.Match[str]) -> str:
-        nonlocal count
         if found["wanted"] is None:
             return found[0]
-        count += 1
-        return by_signs[_plain(found["wanted"])]
+        old = _plain(found["wanted"])
+        count[old] += 1
+        return by_signs[old]
 
     changed = re.sub(f"(?P<wanted>{wanted})|{NOT_PROSE.pattern}", new, text, flags=re.MULTILINE | re.DOTALL)
     return changed, count
@@ -144,7 +148,7 @@ class Journal:
 
     file: Path
 
-    def note(self, pages: Pages, after: Mapping[PurePosixPath, str]) -> None:
+    def note(self, pages: Pages, after: Mapping[PurePosixPath, str | None]) -> None:
         """Notes a deed that is about to be done."""
         step = {str(path): [pages.text(path), _digest(text)] for path, text in after.items()}
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +228,8 @@ class BuiltinEditor:
         progress.activity("Reading the pages")
         stopped = threading.Event()
         pages = await asyncio.to_thread(Pages, task.workspace.copy, stopped.is_set)
-        typos = await find_typos(pages.root, pages.paths) if deed is None or isinstance(deed, FixTypos) else {}
+        looks_for_typos = task.mode is not Mode.ASK and (deed is None or isinstance(deed, FixTypos))
+        typos = await find_typos(pages.root, pages.paths) if looks_for_typos else {}
         doing = asyncio.create_task(asyncio.to_thread(_done, deed, task, pages, typos))
         try:
             result = await asyncio.shield(doing)
@@ -234,68 +239,112 @@ class BuiltinEditor:
             raise
         except (OSError, UnicodeError) as error:
             raise EditError(f"the pages cannot be read or written: {error}") from error
-        await asyncio.to_thread(append_line, task.log, result.summary or result.reason)
+        await asyncio.to_thread(append_line, task.log, result.summary or result.proposal or result.reason)
         return result
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a deed comes to. `plan` and `done` tell it before and after, `nothing` why there is nothing to do.
+
+    `after`: the new texts of pages; None removes one. `reasons`: why each is changed. `places`: how many words are.
+    `is_counted`: whether it tells the numbers.
+    """
+
+    plan: str
+    done: str
+    nothing: str
+    after: Mapping[PurePosixPath, str | None]
+    reasons: Mapping[PurePosixPath, str] = field(default_factory=dict)
+    places: int = 0
+    is_counted: bool = True
+
+    def told(self, words: str, not_read: int) -> str:
+        counts = {"Places": self.places, "Pages": len(self.after), _NOT_READ: not_read} if self.is_counted else {}
+        return " ".join([words, *(f"{name}: {count}." for name, count in counts.items() if count)])
 
 
 def _done(deed: Deed | None, task: EditTask, pages: Pages, typos: Mapping[str, str]) -> EditResult:
-    """Does a deed. Blocking. Raises EditError, OSError."""
+    """Does a deed, proposes it, or answers. Blocking. Raises EditError, OSError."""
     journal = Journal(task.workspace.home / ".pagehand-undo.json")
-    match deed:
-        case Replace(old, new):
-            nothing = f'"{old}" is on no page as whole words outside code, tags and links.'
-            result = _replace(pages, journal, {old: new}, f'Replaced "{old}" with "{new}".', nothing)
-        case FixTypos():
-            nothing = "The program `typos` finds nothing that has one correction, outside code, tags and links."
-            result = _replace(pages, journal, typos, "Fixed what the program `typos` finds.", nothing)
-        case AddPage():
-            result = _add(pages, journal, deed)
-        case Undo():
-            before = journal.before_last(pages)
-            pages.write(before)
-            result = _counted("Took back the last change.", "There is nothing to undo in this job.", pages=len(before))
-        case None:
-            result = _capabilities(pages, typos, can_undo=bool(journal.before_last(pages)))
-        case _:
-            assert_never(deed)
+    if task.mode is Mode.ASK:
+        result = _found(task.own_words, pages)
+    elif deed is None:
+        result = _capabilities(pages, typos, can_undo=bool(journal.before_last(pages)))
+    else:
+        change = _change(deed, pages, journal, typos)
+        if not change.after:
+            result = EditResult(reason=change.told(change.nothing, pages.unread))
+        elif task.mode is Mode.PLAN:
+            named = tuple(_proposed(path, change.reasons.get(path)) for path in change.after)
+            result = EditResult(proposal=change.told(change.plan, pages.unread), proposed_pages=named)
+        else:
+            if not isinstance(deed, Undo):
+                journal.note(pages, change.after)
+            pages.write(change.after)
+            result = EditResult(change.told(change.done, pages.unread))
     if not task.attachments:
         return result
     unused = f"\nAttached, and left alone: {', '.join(file.called for file in task.attachments)}."
-    if result.summary:
-        return replace(result, summary=result.summary + unused)
-    return replace(result, reason=result.reason + unused)
+    told = next((name for name in ("summary", "proposal") if getattr(result, name)), "reason")
+    return replace(result, **{told: getattr(result, told) + unused})
 
 
-def _replace(pages: Pages, journal: Journal, words: Mapping[str, str], done: str, nothing: str) -> EditResult:
-    after, places = dict[PurePosixPath, str](), 0
+def _change(deed: Deed, pages: Pages, journal: Journal, typos: Mapping[str, str]) -> _Change:
+    """Returns what a deed comes to, on the pages as they are."""
+    match deed:
+        case Replace(old, new):
+            named = f'"{old}" with "{new}".'
+            nothing = f'"{old}" is on no page as whole words outside code, tags and links.'
+            return _replacing(pages, {old: new}, f"Replace {named}", f"Replaced {named}", nothing)
+        case FixTypos():
+            nothing = "The program `typos` finds nothing that has one correction, outside code, tags and links."
+            found = "what the program `typos` finds."
+            return _replacing(pages, typos, f"Fix {found}", f"Fixed {found}", nothing)
+        case AddPage():
+            return _adding(pages, deed)
+        case Undo():
+            before, nothing = journal.before_last(pages), "There is nothing to undo in this job."
+            return _Change("Take back the last change.", "Took back the last change.", nothing, before)
+        case _:
+            assert_never(deed)
+
+
+def _replacing(pages: Pages, words: Mapping[str, str], plan: str, done: str, nothing: str) -> _Change:
+    after, reasons, places = dict[PurePosixPath, str | None](), dict[PurePosixPath, str](), 0
+    becomes = {_plain(old): new for old, new in words.items()}
     for path, text in pages.texts() if words else ():
         changed, count = replaced(text, words)
         if changed != text:
-            after[path], places = changed, places + count
-    if after:
-        journal.note(pages, after)
-        pages.write(after)
-    return _counted(done, nothing, pages=len(after), places=places, not_read=pages.unread)
+            after[path], places = changed, places + count.total()
+            reasons[path] = ", ".join(f'"{old}" becomes "{becomes[old]}" ({times})' for old, times in count.items())
+    return _Change(f"{plan} Code, tags and links stay as they are.", done, nothing, after, reasons, places)
 
 
-def _add(pages: Pages, journal: Journal, deed: AddPage) -> EditResult:
+def _adding(pages: Pages, deed: AddPage) -> _Change:
     name = _NOT_IN_NAMES.sub("-", deed.title.casefold()).strip("-")[:60].strip("-")
     path = pages.place_for(name or "page")
-    if not pages.is_free(path):
-        return EditResult(reason=f"There is a page `{printable(str(path))}` already.")
+    shown = printable(str(path))
     has_settings = any(text.startswith("---\n") and title_of(text) for _, text in pages.texts())
     title = json.dumps(deed.title, ensure_ascii=False)
     heading = f"---\ntitle: {title}\n---" if has_settings else f"# {deed.title}"
-    after = {path: f"{heading}\n\n{deed.text}\n"}
-    journal.note(pages, after)
-    pages.write(after)
-    return EditResult(f"Added the page `{printable(str(path))}`.")
+    after = {path: f"{heading}\n\n{deed.text}\n"} if pages.is_free(path) else {}
+    words = f"Add the page `{shown}`.", f"Added the page `{shown}`.", f"There is a page `{shown}` already."
+    return _Change(*words, after, is_counted=False)
 
 
-def _counted(done: str, nothing: str, *, pages: int, places: int = 0, not_read: int = 0) -> EditResult:
-    counts = {"Places": places, "Pages": pages, "Not read, as they are not UTF-8 or over 1 MB": not_read}
-    words = " ".join([done if pages else nothing, *(f"{name}: {count}." for name, count in counts.items() if count)])
-    return EditResult(summary=words) if pages else EditResult(reason=words)
+def _proposed(path: PurePosixPath, reason: str | None) -> ProposedPage:
+    return ProposedPage(path=printable(str(path)), reason=reason)
+
+
+def _found(question: str, pages: Pages) -> EditResult:
+    """Names the pages that have most of a question's words, which is all it can answer."""
+    words = set(_WORD.findall(question.casefold()))
+    common = {str(path): len(words & set(_WORD.findall(text.casefold()))) for path, text in pages.texts()}
+    best = [path for path in sorted(common, key=lambda path: -common[path]) if common[path]][:_MOST_NAMED]
+    where = f"Most are on {', '.join(f'`{printable(path)}`' for path in best)}." if best else "None is on any page."
+    words_only = "I'm the demo's editor: I cannot answer, only look for the words of a question."
+    return EditResult(f"{words_only} {where} For answers, connect an agent: {AGENT}.", pages_read=tuple(best))
 
 
 def _capabilities(pages: Pages, typos: Mapping[str, str], *, can_undo: bool) -> EditResult:

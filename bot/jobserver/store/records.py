@@ -61,6 +61,8 @@ class Choices:
 
     def check(self, request: "PromptRequest") -> None:
         """Raises RequestRejectedError for a request that is not possible here; its words say what is."""
+        if request.proposal and request.job_id is None:
+            raise RequestRejectedError("proposal: a new job has no plan yet")
         if request.mode not in self.modes:
             words = "this project's editor cannot be kept from changing files, so it only takes"
             raise RequestRejectedError(f"mode: {words} {', '.join(self.modes)}", 422)

@@ -2,18 +2,21 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from support.fakes.job_ports import FakeProgress
 from support.worlds.jobserver_world import git
 
+from bot.jobapi.models import Mode, ProposedPage
 from bot.jobserver.documents import title_of
 from bot.jobserver.editors.builtin import BuiltinEditor, replaced
 from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
 from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.store.records import EarlierInstruction
 
 pytestmark = pytest.mark.promise("built-in editor")
 
@@ -72,24 +75,29 @@ LEFT = (
 )  # fmt: skip
 
 
+def counted(text: str, words: Mapping[str, str]) -> tuple[str, int]:
+    changed, count = replaced(text, words)
+    return changed, count.total()
+
+
 @pytest.mark.parametrize("text", CHANGED)
 def test_whole_words_of_prose_are_replaced(text: str) -> None:
-    assert replaced(text, {"colour": "color"}) == (text.replace("colour", "color"), text.count("colour"))
+    assert counted(text, {"colour": "color"}) == (text.replace("colour", "color"), text.count("colour"))
 
 
 @pytest.mark.parametrize("text", LEFT)
 def test_everything_else_is_left_alone(text: str) -> None:
-    assert replaced(f"{text}\n\nA colour.", {"colour": "color"}) == (f"{text}\n\nA color.", 1)
+    assert counted(f"{text}\n\nA colour.", {"colour": "color"}) == (f"{text}\n\nA color.", 1)
 
 
 @pytest.mark.parametrize("start", ["```\n", "<!-- ", "<pre>"])
 def test_what_is_not_closed_goes_on_to_the_end(start: str) -> None:
-    assert replaced(f"{start}x\n\nA colour.", {"colour": "color"}) == (f"{start}x\n\nA colour.", 0)
+    assert counted(f"{start}x\n\nA colour.", {"colour": "color"}) == (f"{start}x\n\nA colour.", 0)
 
 
 @pytest.mark.parametrize("written", ["log in", "log\u00a0in", "log\u202fin", "log  in"])
 def test_spaces_and_apostrophes_of_a_page_are_read_like_others(written: str) -> None:
-    assert replaced(f"Don\u2019t {written}.", {"log in": "sign in", "Don't": "Do not"}) == ("Do not sign in.", 2)
+    assert counted(f"Don\u2019t {written}.", {"log in": "sign in", "Don't": "Do not"}) == ("Do not sign in.", 2)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +121,20 @@ class Job:
         self.copy = folder / "copy"
         self._workspace, self._log = Workspace(self.copy, folder / "home"), folder / "log"
 
-    async def done(self, prompt: str, *attachments: TaskFile) -> EditResult:
-        task = EditTask(prompt, self._workspace, self._log, attachments=attachments)
+    async def done(self, prompt: str, *attachments: TaskFile, mode: Mode = Mode.EDIT) -> EditResult:
+        return await self._edited(EditTask(prompt, self._workspace, self._log, attachments=attachments, mode=mode))
+
+    async def started(self, words: str) -> EditResult:
+        """Carries out the plan for these words."""
+        earlier = EarlierInstruction(words, "A plan", words)
+        return await self._edited(EditTask("Go", self._workspace, self._log, (earlier,), is_accepted=True))
+
+    async def _edited(self, task: EditTask) -> EditResult:
         return await BuiltinEditor(pause=0).edit(task, FakeProgress())
+
+    def everything(self) -> dict[str, bytes]:
+        folders = (self.copy, self._workspace.home)
+        return {str(file): file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}
 
     def pages(self) -> dict[str, bytes]:
         return {str(file.relative_to(self.copy)): file.read_bytes() for file in self.copy.rglob("*") if file.is_file()}
@@ -177,6 +196,53 @@ async def test_each_deed_says_what_it_did(job: Job) -> None:
     assert (job.copy / "docs/faq.md").read_text() == "# FAQ\n\nYes.\n"
     (await job.done("What can you do?")).reason.encode()
     assert "already" in (await job.done("Add a page called FAQ with the text: No.")).reason
+
+
+PLANS = {
+    'Replace "colour" with "color"': (
+        'Replace "colour" with "color". Code, tags and links stay as they are. Places: 9. Pages: 6.',
+        ProposedPage(path="README.md", reason='"colour" becomes "color" (1)'),
+    ),
+    "Fix the typos": (
+        "Fix what the program `typos` finds. Code, tags and links stay as they are. Places: 4. Pages: 4.",
+        ProposedPage(path="docs/guides/schedules.md", reason='"noticable" becomes "noticeable" (1)'),
+    ),
+    "Add a page called FAQ with the text: Yes.": ("Add the page `docs/faq.md`.", ProposedPage(path="docs/faq.md")),
+    "Undo": ("Take back the last change. Pages: 1.", ProposedPage(path="docs/terms.md")),
+}
+
+
+@pytest.mark.parametrize("words", PLANS)
+async def test_a_plan_names_the_pages_and_writes_nothing_until_it_is_started(words: str, job: Job) -> None:
+    await job.done("Add a page called Terms with the text: Yes.")
+    before, pages = job.everything(), job.pages()
+    told = await job.done(words, mode=Mode.PLAN)
+    text, page = PLANS[words]
+    assert (told.proposal, told.summary, told.reason) == (text, "", "")
+    assert page in told.proposed_pages
+    assert job.everything() == before
+    assert (await job.started(words)).summary
+    after = job.pages()
+    changed = {path for path in pages.keys() | after.keys() if pages.get(path) != after.get(path)}
+    assert changed == {page.path for page in told.proposed_pages}
+
+
+async def test_there_is_no_plan_without_something_to_do(job: Job) -> None:
+    told = await job.done('Replace "nowhere" with "x"', mode=Mode.PLAN)
+    assert (told.proposal, "on no page" in told.reason) == ("", True)
+    not_understood = await job.done("Make it nicer", mode=Mode.PLAN)
+    assert (not_understood.proposal, bool(not_understood.examples)) == ("", True)
+
+
+async def test_a_question_is_answered_with_the_pages_that_have_its_words(job: Job) -> None:
+    before = job.everything()
+    told = await job.done("Where is a schedule noticable?", mode=Mode.ASK)
+    assert told.summary.startswith("I'm the demo's editor: I cannot answer, only look for")
+    assert told.pages_read[0] == "docs/guides/schedules.md"
+    assert "`docs/guides/schedules.md`" in told.summary
+    nothing = await job.done("Xyzzy plugh?", mode=Mode.ASK)
+    assert ("None is on any page." in nothing.summary, nothing.pages_read) == (True, ())
+    assert job.everything() == before
 
 
 async def test_changes_are_undone_one_after_another(job: Job) -> None:

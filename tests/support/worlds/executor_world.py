@@ -9,7 +9,7 @@ from pathlib import Path
 from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, push_to, stored_log, until
 
-from bot.jobapi.models import AgentJob, Changes, JobDetails, PullRequestDetails, Requester, Status
+from bot.jobapi.models import AgentJob, Changes, JobDetails, Mode, PullRequestDetails, Requester, Status
 from bot.jobserver.leaks.own_secrets import OwnSecrets
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.pipeline.budget import Spending
@@ -32,7 +32,7 @@ from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
-from bot.jobserver.store.records import JobTemplate, PromptRequest
+from bot.jobserver.store.records import Choices, JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadLimits, UploadStore
 
 TEMPLATE = JobTemplate("docs", "main", "fake")
@@ -90,7 +90,7 @@ class ExecutorWorld:
         scan = ChangeScan(mirror, lambda: masking, secrets.allowed, secrets.time_limit)
         self.folders = JobFolders(self.data)
         self.folders.prepare()
-        self.store = JobStore(database, "docs", rate_limit=1_000_000)
+        self.store = JobStore(database, "docs", rate_limit=1_000_000, choices=Choices(tuple(Mode)))
         self.queue = InstructionQueue(database)
         space = UploadLimits(file=1_000_000, space=10_000_000)
         self.files = FileStore(database)
