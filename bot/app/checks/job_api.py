@@ -22,6 +22,7 @@ _GIVES = {
     "pull_request": "a pull request's checks, reviews and end come into the thread without a token here",
     "idempotent": "what may have arrived is sent again without asking",
     "requester": "pull requests say who asked",
+    "modes": "people can ask to see a plan first, to get only an answer, and for a model",
 }
 
 

@@ -44,7 +44,9 @@ async def setup(used: str) -> AsyncIterator[Setup]:
 async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup) -> None:
     assert await setup.faults() == {}
     not_checked = {check for check, finding in setup.found.items() if finding.status is FindingStatus.NOT_CHECKED}
-    abilities = {f"job_api.docs.{ability}" for ability in ("idempotent", "instruction", "pull_request", "requester")}
+    abilities = {
+        f"job_api.docs.{ability}" for ability in ("idempotent", "instruction", "modes", "pull_request", "requester")
+    }
     assert not_checked <= abilities
     assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
     assert setup.job_api.created == []

@@ -116,7 +116,7 @@ class CoreWorld:
             self.rereader,
             ContextGatherer(self.reading.ports, projects.abilities, self.people, self.masker, self.fetch_limits),
             rules=self.rules,
-            projects=self.projects,
+            projects=projects,
             polling=polling,
         )
         self.file_uploader = FileUploader(
@@ -189,6 +189,7 @@ class CoreWorld:
             cancel=self.job_api.cancels,
             files=self.job_api.files_taken,
             pull_request=self.tells_pull_requests,
+            modes=self.job_api.modes,
         )
 
     def restart(self, owner: str) -> None:
