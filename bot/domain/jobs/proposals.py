@@ -129,6 +129,6 @@ def settled(
     if outcome is RequestState.ACCEPTED:
         return ended(state, ProposalEnd.STARTED if starts else ProposalEnd.REVISED, request.person_id)
     if planning.proposal_asked and not (outcome is RequestState.WAITING and uncertain):
-        by = request.person_id if outcome is RequestState.UNCERTAIN else ""
+        by = request.person_id if uncertain else ""
         planning = replace(planning, proposal_end=None, proposal_end_by=by, proposal_asked=False)
     return replace(state, planning=planning), ()

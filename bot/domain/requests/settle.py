@@ -1,6 +1,7 @@
 """Decides, from the job API's response to a request, its outcome and what people are told. Pure."""
 
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import assert_never
 
 from bot.domain.jobs import observe, outages, proposals, stopping
@@ -131,7 +132,8 @@ def _refused(
         if state.failure.problem is not Problem.GONE:
             due_in = BACKOFF.delay(request.attempts, jitter=jitter)
             return Settlement(RequestState.WAITING, state, due_in=due_in, problem=RejectionReason.NOT_FOUND)
-    if request.uncertain and request.kind is not RequestKind.DISCARD:  # which is always safe to repeat
+    told_for_certain = outcome.status == HTTPStatus.CONFLICT  # that a plan can't be started, or was
+    if request.uncertain and not told_for_certain and request.kind is not RequestKind.DISCARD:  # safe to repeat
         # An earlier attempt may have been accepted: before the job was gone, the project unknown, the quota used up.
         return _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
     return _rejected(request, state, outcome)

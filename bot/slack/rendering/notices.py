@@ -106,9 +106,7 @@ def _with_report(thread: Thread, said: Said, report: JobReport | None, show: Mes
         buttons.append(blocks.button(SHOW_ALL, blocks.SHOW_ANSWER, f"{thread.id}/{report.answer.id}"))
     pairs = zip(blocks.SEND_EXAMPLES, filter(fits_a_button, report.examples), strict=False)
     examples = [blocks.button(prompt, action_id, f"{thread.id}/{prompt}") for action_id, prompt in pairs]
-    text: str = said.words
-    for part, _ in parts:
-        text = f"{text}\n{part}" if len(text) + len(part) < blocks.MAX_TEXT else text
+    text = _text(said.words, [part for part, _ in parts])
     rows = [blocks.actions(*row) for row in (choices, examples, buttons) if row]
     return ChatMessage(text, (blocks.section(said.words), *(block for _, block in parts), *rows))
 
@@ -123,7 +121,14 @@ def _proposal(thread: Thread, message: ProposalMade, show: MessageContext) -> Ch
     shown = [blocks.markdown(defused(text))] if defused(text).strip() else []
     shown += [blocks.section(pages)] if pages else []
     shown += [blocks.actions(*buttons) | {"block_id": "plan"}] if buttons else []
-    return ChatMessage("\n".join(filter(None, (said.words, text, pages))), (blocks.section(said.words), *shown))
+    return ChatMessage(_text(said.words, [text, pages]), (blocks.section(said.words), *shown))
+
+
+def _text(words: str, parts: Sequence[str]) -> str:
+    """Returns the text of a message: words, and those of its other parts that fit."""
+    for part in filter(None, parts):
+        words = f"{words}\n{part}" if len(words) + len(part) < blocks.MAX_TEXT else words
+    return words
 
 
 def _question(

@@ -14,9 +14,9 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.app.edges import wait_for_identity
 from bot.domain.delivery import BLOCKS_REFUSED, TOO_LONG, ReactionCall
-from bot.domain.jobs.job import Progress
+from bot.domain.jobs.job import Progress, answer_of, digest
 from bot.domain.requests.request import Surface
-from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState, Work
+from bot.domain.threads.thread import Planning, ProposalEnd, Thread, ThreadOrigin, ThreadState, Work
 from bot.errors import (
     ChatError,
     ChatMissingScope,
@@ -30,12 +30,14 @@ from bot.errors import (
 from bot.jobapi.models import (
     Job,
     PlanStep,
+    ProposedPage,
 )
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
 from bot.notices.job import JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
+from bot.notices.proposals import ProposalMade, ProposalPressed
 from bot.notices.said import ButtonId
-from bot.slack.rendering.blocks import ChatMessage
+from bot.slack.rendering.blocks import SHOW_ANSWER, ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackRequesters
@@ -90,6 +92,43 @@ async def test_an_updated_card_keeps_its_key(world: SlackWorld) -> None:
     await world.chat.update_card(replace(thread, state=state), without_blocks=True)
     (message,) = world.workspace.channels.messages("docs")[-1:]
     assert not message.blocks
+
+
+PLANNING = Planning("plan-1", 1.0)
+
+
+async def test_a_plans_post_shows_what_became_of_it(world: SlackWorld) -> None:
+    """Its words and pages are nobody's commands; without buttons it is the same message, with the same key."""
+    pages = (ProposedPage(path="docs/<!here>.md", reason="It names @channel"),)
+    words = "I'd rename *it* <!channel>. " * 99
+    made = ProposalMade("plan-1", answer_of(words), pages, 3)
+    thread = replace(await world.posted(), state=ThreadState(planning=PLANNING))
+    plan = notice(made, "th1/plan")
+    ts = await world.chat.post(thread, plan)
+    (message,) = world.workspace.channels.messages("docs")[-1:]
+    shown = str(message.blocks)
+    assert [block["type"] for block in message.blocks or ()] == ["section", "markdown", "section", "actions"]
+    for action_id in (ButtonId.ACCEPT_PROPOSAL, ButtonId.DROP_PROPOSAL):
+        assert find_action(message.blocks, action_id, None, "th1/plan-1")
+    assert find_action(message.blocks, SHOW_ANSWER, None, f"th1/{digest(words)}")
+    assert all(each not in shown + message.text for each in ("<!channel>", "<!here>"))
+    assert "• and 2 more" in shown
+    dropped = replace(PLANNING, proposal_end=ProposalEnd.DROPPED, proposal_end_by="UBEN")
+    await world.chat.update(replace(thread, state=ThreadState(planning=dropped)), plan, ts)
+    (message,) = world.workspace.channels.messages("docs")[-1:]
+    assert (message.ts, message.text.split("\n")[0]) == (ts, "Dropped by <@UBEN>. Reply here for another plan.")
+    assert message.metadata == {"event_type": "pagehand_notice", "event_payload": {"key": "th1/plan"}}
+    assert ButtonId.ACCEPT_PROPOSAL not in str(message.blocks)
+    assert "I'd rename" in str(message.blocks)
+
+
+async def test_a_press_on_an_outdated_plan_is_answered_with_a_link_to_the_newer_one(world: SlackWorld) -> None:
+    thread, ana = replace(await world.posted(), has_replies=True), world.workspace.people["ana"]
+    pressed = ProposalPressed(ana.id, ProposalEnd.OUTDATED, newer_ts=thread.ts or "")
+    await ana.say("docs", "and this", thread_ts=thread.ts)
+    await world.chat.tell(thread, notice(pressed, "th1/pressed"))
+    link = await world.permalinks.soon(thread.channel_id, thread.ts or "", seconds=5)
+    assert ana.ephemerals("docs")[-1].text.endswith(f"<{link}|Go there>")
 
 
 async def test_a_button_whose_dialog_is_open_outlives_an_update(world: SlackWorld) -> None:

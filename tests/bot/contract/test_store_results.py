@@ -23,7 +23,7 @@ from support.worlds.store_world import (
 from bot.domain.delivery import ReactionProgress
 from bot.domain.requests.request import RejectionReason
 from bot.errors import StoreError
-from bot.notices.notice import Delivery, NewNotice, Reaction, ReactionChanged
+from bot.notices.notice import Delivery, NewNotice, NoticeKey, PostOutdated, Reaction, ReactionChanged
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.claims import PATIENCE
 from bot.store.notice_queue import ClaimedNotice
@@ -73,6 +73,28 @@ async def test_a_lasting_notice_reopens_after_any_outcome(store: StoreWorld, not
     await store.say(notice)
     [claimed] = await store.claim_notices()
     assert (claimed.notice.revision, claimed.notice.attempts, claimed.notice.without_blocks) == (2, 1, False)
+
+
+OUTDATED = NewNotice(NoticeKey("a"), PostOutdated())
+
+
+async def test_an_outdated_post_is_due_again_with_the_place_that_it_has(store: StoreWorld, sql: Sql) -> None:
+    """Also while it is being posted; one that is unknown, or was given up before it was posted, stays as it is."""
+    await store.add(a_thread(), say=[OUTDATED, a_post("a"), a_post("b")])
+    [claimed] = await store.claim_notices()
+    assert await store.transact(lambda tx: tx.notices.posted_ts("t1", OUTDATED.key)) == ""
+    await store.say(OUTDATED)
+    assert not await store.claim_notices()
+    assert await store.done(claimed, ts="17.5")
+    [again] = await store.claim_notices()
+    assert (again.notice.id, again.notice.posted_ts, again.notice.revision) == (claimed.notice.id, "17.5", 1)
+    assert await store.transact(lambda tx: tx.notices.posted_ts("t1", OUTDATED.key)) == "17.5"
+    assert await store.done(again, ts="17.5")
+    await store.say(OUTDATED)
+    assert await store.deliver_all() == ["t1/a", "t1/b"]
+    await sql("UPDATE notices SET state = 'given_up', posted_ts = NULL WHERE key = 't1/a'")
+    await store.say(OUTDATED)
+    assert not await store.claim_notices()
 
 
 async def test_a_card_in_doubt_stays_uncertain_until_its_ts_is_known(store: StoreWorld, clock: FakeClock) -> None:

@@ -17,7 +17,7 @@ from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import RejectionReason, RequestKind, WayIn
-from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import FollowUpCounts, ProposalEnd, Thread, ThreadOptions, ThreadState
 from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import (
     CardNotPosted,
@@ -363,6 +363,15 @@ def test_a_card_shows_requester_request_and_state() -> None:
         (thread_state(job=job("failed"), problem=Problem.GONE), "When last seen: Failed"),
         (thread_state(job=job("active"), stopped_by="U0BEN"), "*Stopping, as <@U0BEN> asked*"),
         (thread_state(job=job("completed"), stopped_by="U0BEN"), "*Stopped by <@U0BEN>*"),
+        (thread_state(job=job("completed"), proposal_id="p1"), "*A plan waits: press Start"),
+        (
+            thread_state(job=job("completed"), proposal_id="p1", proposal_end=ProposalEnd.DROPPED),
+            "*Finished: the plan was not started*",
+        ),
+        (
+            thread_state(job=job("completed"), proposal_id="p1", proposal_end=ProposalEnd.STARTED),
+            "*Finished without a pull request*",
+        ),
     ],
 )
 def test_the_state_is_described_accurately(state: ThreadState, words: str) -> None:

@@ -15,7 +15,7 @@ from bot.domain.jobs.job import Problem
 from bot.domain.people import HomeContent, Preference
 from bot.domain.projects import MOST_PROJECTS
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.thread import Thread, can_be_retried, waits_for_person
+from bot.domain.threads.thread import Planning, Thread, ThreadState, can_be_retried, waits_for_person
 from bot.jobapi.models import Job
 from bot.notices.answers import CardNotPosted
 from bot.notices.notice import Notice
@@ -104,6 +104,9 @@ def test_questions_for_this_person_come_first() -> None:
     assert blocks.index("Waiting for you") < blocks.index("Your jobs")
     assert "• Fix the guides: the agent has a question · <https://a.example/t|answer it>" in blocks
     assert "• …" in shown(HomeContent("U1", waiting=[asked] * 9))
+    planned = replace(asked, state=ThreadState(job=Job("j", "completed"), planning=Planning("plan-1")))
+    blocks = shown(HomeContent("U1", waiting=[planned]), {"th1": "https://a.example/t"})
+    assert "• Fix the guides: a plan waits for *Start* · <https://a.example/t|see the plan>" in blocks
     start = request(RequestKind.START)
     undecided = shown(HomeContent("U1", held=[(start, asked), (start, replace(asked, channel_id="D1"))]))
     assert "• Fix the guides: which project is it for? I asked you in <#C1>" in undecided

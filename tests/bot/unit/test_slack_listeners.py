@@ -266,6 +266,8 @@ def chosen(action_id: str, value: str, **changes: Any) -> dict[str, Any]:
         (click(blocks.CHOOSE_PROJECT_BUTTONS[-1], "th1/guides"), RequestKind.CHOOSE_PROJECT, "guides"),
         (click(blocks.SHOW_PROMPT, "th1"), RequestKind.SHOW_PROMPT, ""),
         (click(blocks.SHOW_ANSWER, "th1/0a1b"), RequestKind.SHOW_ANSWER, "0a1b"),
+        (click(ButtonId.ACCEPT_PROPOSAL, "th1/plan/1"), RequestKind.ACCEPT_PROPOSAL, "plan/1"),
+        (click(ButtonId.DROP_PROPOSAL, "th1/plan/1"), RequestKind.DROP_PROPOSAL, "plan/1"),
         (chosen(blocks.CARD_MENU, menu_value(MenuItem.WHOLE_REQUEST, "th1")), RequestKind.SHOW_PROMPT, ""),
         (chosen(blocks.CARD_MENU, menu_value(MenuItem.JOB_ID, "th1")), RequestKind.SHOW_JOB_ID, ""),
     ],

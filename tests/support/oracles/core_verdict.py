@@ -143,7 +143,8 @@ class Verdict:
         if state is RequestState.WAITING:
             return thread_id in self._uncertain_starts()
         called_off = row["kind"] == "start" and self._was_called_off(thread_id)
-        if row["kind"] == "stop" and f"{thread_id}/{row['id']}/nothing" in self.notices:
+        in_vain = {"stop": f"{row['id']}/nothing", "accept_proposal": row["source_key"]}
+        if f"{thread_id}/{in_vain.get(row['kind'])}" in self.notices:
             return True
         if row["kind"] == "stop" and row["way_in"] == WayIn.SWITCH:
             return self._was_called_off(thread_id)  # nobody asked for it
@@ -199,7 +200,7 @@ class Verdict:
         marks = {key.partition("/")[2]: notice for key, notice in self.notices.items()}
         of_reply = Counter(row["written_at"] for row in self.requests)
         for row in self.requests:
-            if row["kind"] == "stop":
+            if row["kind"] in {"stop", "accept_proposal"}:
                 continue  # a button has no marks
             notice = marks.get(f"{row['id'].partition('.')[0]}/mark")
             refused = row["problem"] == RejectionReason.NOT_PERMITTED

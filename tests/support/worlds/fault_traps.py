@@ -56,7 +56,7 @@ CHAT_FAULTS: tuple[Exception, ...] = (
     ChatNotAllowed("token_revoked"),
 )
 TOO_RICH = ChatTooRich("invalid_blocks")
-CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "unmark", "tell", "join")
+CHAT_CALLS = ("", "post_card", "update_card", "post", "update", "find", "mark", "unmark", "tell", "join")
 BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
 TRAPS = [
     *(Trap("job", call, "before", does) for call in MISSING for does in (*JOB_FAULTS, *JOB_DOUBTS, MISSING[call])),

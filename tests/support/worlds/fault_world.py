@@ -19,7 +19,7 @@ from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
 from bot.codehosts.pull_request import Found, NotModified, Reason, Unreadable
-from bot.domain.jobs.job import ARCHIVED
+from bot.domain.jobs.job import ARCHIVED, NO_DETAILS
 from bot.domain.people import Member
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
@@ -28,12 +28,13 @@ from bot.errors import (
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
+    JobApiBusy,
     JobApiRejected,
     JobApiUncertain,
     JobGone,
     StoreError,
 )
-from bot.jobapi.models import Job, JobDetails, PromptCall, Requester, SeenJob
+from bot.jobapi.models import Job, JobDetails, PromptCall, Proposal, ProposalState, Requester, SeenJob
 from bot.notices.notice import Notice
 from bot.scheduler.pull_request_poller import AT_LEAST
 from bot.scheduler.worker import Worker
@@ -103,6 +104,11 @@ class JobApiOutside(FakeJobApi):
         self.bodies: dict[str, tuple[object, ...]] = {}
         self.hidden: set[str] = set()
         self._answers: dict[str, Job] = {}
+        self.plans: dict[str, Proposal] = {}
+        """The newest plan of each job."""
+        self.started: list[tuple[str, str]] = []
+        """The plans that were accepted, by which key."""
+        self._made: list[Proposal] = []
 
     async def create(self, project: str, call: PromptCall) -> Job:
         self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files))
@@ -127,12 +133,33 @@ class JobApiOutside(FakeJobApi):
             raise JobApiRejected("400", words="archived")
         self.words[call.idempotency_key] = call.prompt
         self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files))
+        self._decide_on_plan(job_id, call)
         before = self.jobs[job_id]
         job = await super().send_message(project, job_id, call)
         if self.slow:
-            job = self.jobs[job_id] = before
+            self.show(job_id, before.status, before.pr_link, before.details)
+            job = self.jobs[job_id]
         self.at_work[job_id].append((self._step(), True))
         return self._took(job, Call("message", project, job_id, call.prompt, call.idempotency_key, self._step()))
+
+    def propose(self, job_id: str) -> None:
+        """The agent makes another plan."""
+        number = sum(plan.id.startswith(job_id) for plan in self._made) + 1
+        self.plans[job_id] = Proposal(id=f"{job_id}/{number}", state=ProposalState.PROPOSED, text="A plan.")
+        self._made.append(self.plans[job_id])
+        self.show(job_id, "completed")
+
+    def _decide_on_plan(self, job_id: str, call: PromptCall) -> None:
+        """A message with the newest plan's id accepts it, and any other asks for another one."""
+        plan = self.plans.get(job_id)
+        waits = plan is not None and plan.state is ProposalState.PROPOSED
+        if call.proposal and not (waits and plan and plan.id == call.proposal and self.jobs[job_id].ended):
+            raise JobApiBusy("409", status=409, words="This plan is not the newest, or was accepted.")
+        if plan is not None and waits:
+            state = ProposalState.ACCEPTED if call.proposal else ProposalState.SUPERSEDED
+            self.plans[job_id] = plan.model_copy(update={"state": state})
+        if call.proposal:
+            self.started.append((call.proposal, call.idempotency_key))
 
     async def get(self, project: str, job_id: str) -> Job:
         self._find(project, job_id)
@@ -151,6 +178,8 @@ class JobApiOutside(FakeJobApi):
         return self._took(job, Call("discard", project, job_id, "", idempotency_key, self._step()))
 
     def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
+        if job_id in self.plans:
+            details = (details or NO_DETAILS).model_copy(update={"proposal": self.plans[job_id]})
         super().show(job_id, status, link, details)
         self.at_work[job_id].append((self._step(), not self.jobs[job_id].ended))
 

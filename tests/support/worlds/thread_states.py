@@ -2,9 +2,15 @@
 
 from typing import Any, get_type_hints
 
-from bot.domain.threads.thread import Announcements, Failure, Participation, ThreadState, Work
+from bot.domain.threads.thread import Announcements, Failure, Participation, Planning, ThreadState, Work
 
-PARTS = {"failure": Failure, "announcements": Announcements, "work": Work, "people": Participation}
+PARTS = {
+    "failure": Failure,
+    "announcements": Announcements,
+    "work": Work,
+    "people": Participation,
+    "planning": Planning,
+}
 
 
 def thread_state(**fields: Any) -> ThreadState:
