@@ -16,9 +16,10 @@ from bot.app.manifest import ManifestChoices, manifest_for
 from bot.app.settings.config import Config, load
 from bot.domain.projects import JobApiAbilities
 from bot.errors import CannotStart, PagehandError
-from bot.jobserver.agents.choice import installed, model_finding
+from bot.jobserver.agents.choice import model_finding
 from bot.jobserver.agents.launch import agent_launch
 from bot.jobserver.agents.named import NAMED
+from bot.jobserver.findings import installed
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.choice import close_to_others
 from bot.jobserver.server import JobServer

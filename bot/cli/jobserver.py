@@ -8,12 +8,12 @@ from typing import Literal
 import click
 
 from bot.domain.findings import Finding
-from bot.errors import CannotStart
-from bot.jobserver.agents.choice import check_editor
+from bot.errors import CannotStart, StoreError
 from bot.jobserver.composition import Role, require_shareable
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pipeline.job_folders import JobFolders
+from bot.jobserver.project import not_offered
 from bot.jobserver.sandbox.choice import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
@@ -22,6 +22,7 @@ from bot.jobserver.settings.projects import Projects
 from bot.jobserver.setup_check import check_github, check_machine, check_setup
 from bot.jobserver.store.database import Database, sqlite_url
 from bot.jobserver.store.files import FileStore, pieces_of
+from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.runtime.logging import configure_logging
 from bot.runtime.settings import SettingNames, variable_names
 
@@ -106,6 +107,8 @@ async def _print_findings(projects: Projects, environ: Mapping[str, str], parts:
         last = project
         click.echo(f"{_SIGNS[found.is_ok]:<5}{found.name:<14} {found.message}")
         exit_code = 1 if found.is_ok is False else exit_code
+    for words in await _not_offered(projects) if parts is _WITHOUT_AGENTS else ():
+        click.echo(f"{_SIGNS[None]:<5}{'workers':<14} {words}")
     return exit_code
 
 
@@ -143,8 +146,23 @@ async def _findings(
             for finding in await check_github(settings):
                 yield name, finding
         if "editor" in parts:
+            from bot.jobserver.agents.choice import check_editor  # noqa: PLC0415 - it takes half as long as all the rest
+
             async for finding in check_editor(settings, environ):
                 yield name, finding
+
+
+async def _not_offered(projects: Projects) -> list[str]:
+    """Returns what no worker offers now; nothing if the database cannot say, as its own finding does."""
+    if projects.process.database_url is None:
+        return []
+    database = Database(projects.process.database_url.get_secret_value())
+    try:
+        return list(not_offered(await InstructionQueue(database).offers(), projects.current.values()))
+    except StoreError:
+        return []
+    finally:
+        await database.close()
 
 
 def read_projects(environ: Mapping[str, str]) -> Projects:

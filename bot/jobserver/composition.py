@@ -6,7 +6,7 @@ import logging
 import shutil
 import socket
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,16 @@ from bot.jobserver.metrics import RunCounts
 from bot.jobserver.pages.handlers import PageRoutes
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.job_runner import JobRunner
-from bot.jobserver.project import Project, Shared, mirror_of, open_project
+from bot.jobserver.project import (
+    Offers,
+    Project,
+    Shared,
+    agent_of,
+    mirror_of,
+    needed_by,
+    not_offered,
+    open_project,
+)
 from bot.jobserver.pull_requests.local.local_pull_requests import project_of
 from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
 from bot.jobserver.settings.process import ProcessSettings
@@ -128,7 +137,7 @@ class Composition:
         runner = JobRunner(
             queue,
             self._projects.get,
-            lambda: {name: project.agent for name, project in self._projects.items()},
+            self._offer,
             process.max_concurrent_jobs,
             self._arrived,
             counts=self._counts,
@@ -148,8 +157,8 @@ class Composition:
             return self._counts.render(await queue.backlog())
 
         async def health(_: web.Request) -> web.Response:
-            served = self._projects if self._role.runs_agents else await queue.served()
-            return web.json_response(self._health(await queue.backlog(), served))
+            offers = [self._offer()] if self._role.runs_agents else await queue.offers()
+            return web.json_response(self._health(await queue.backlog(), offers))
 
         api = JobApiHandlers(
             lambda: {name: project.api for name, project in self._projects.items()},
@@ -248,7 +257,7 @@ class Composition:
         earlier, self._projects[name] = self._projects.get(name), opened
         if earlier is not None:
             self._let_go(earlier)
-        self._counts.serve(name, opened.agent)
+        self._counts.serve(name, agent_of(settings))
         opened.start()
         for _, words in settings.warnings:
             logger.warning("project %s: %s", name, words)
@@ -280,21 +289,23 @@ class Composition:
         for project in (*self._projects.values(), *self._closing):
             project.tools.asking.arrived(job_id)
 
-    def _health(self, backlog: Mapping[str, InstructionBacklog], served: Collection[str]) -> Mapping[str, object]:
+    def _offer(self) -> dict[str, str]:
+        return {name: needed_by(project.settings) for name, project in self._projects.items()}
+
+    def _health(self, backlog: Mapping[str, InstructionBacklog], offers: Offers) -> Mapping[str, object]:
         mirrors = {name: project.first_fetch.state for name, project in self._projects.items()}
         worst = max(mirrors.values(), key=_MIRROR_STATES.index, default="made")
         choices = {name: vars(project.api.jobs.choices) for name, project in self._projects.items()}
-        told = {"status": "ok", "mirror": worst, "projects": mirrors, "choices": choices}
-        return told | {"problems": list(self._problems(backlog, served))}
+        told = {"status": "ok", "mirror": worst, "projects": mirrors, "choices": choices, "workers": offers}
+        return told | {"problems": list(self._problems(backlog, offers))}
 
-    def _problems(self, backlog: Mapping[str, InstructionBacklog], served: Collection[str]) -> Iterator[str]:
+    def _problems(self, backlog: Mapping[str, InstructionBacklog], offers: Offers) -> Iterator[str]:
         """Yields what anybody may read: the log says why."""
         if self._config.fault:
             yield "The file of the projects is not valid as it is now, and not in use."
         for name in self._faults:
             yield f"Project {name} cannot be served as its settings are now."
-        for name in self._projects.keys() - set(served):
-            yield f"No worker runs the jobs of project {name}: start pagehand jobworker with it."
+        yield from not_offered(offers, (project.settings for project in self._projects.values()))
         for name in backlog.keys() - self._projects.keys():
             waiting = backlog[name].queued
             if waiting:

@@ -1,5 +1,7 @@
 """The findings of `pagehand jobserver --check`."""
 
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -10,3 +12,10 @@ class SetupFinding:
     name: str
     is_ok: bool | None
     message: str = ""
+
+
+def installed(command: Sequence[str], install: str) -> SetupFinding:
+    """Looks for a program on the PATH."""
+    found = shutil.which(command[0])
+    missing = f"there is no program {command[0]} here" + (f"; {install} installs it" if install else "")
+    return SetupFinding("installed", is_ok=found is not None, message=found or missing)

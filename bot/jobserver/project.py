@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -13,8 +13,6 @@ from typing import assert_never
 from urllib.parse import quote
 
 from bot.jobapi.models import Mode
-from bot.jobserver.agents.choice import agent_editor
-from bot.jobserver.agents.launch import files_below
 from bot.jobserver.agents.named import NAMED, agent_for
 from bot.jobserver.api import ProjectApi
 from bot.jobserver.checks.checkers import CheckProgram
@@ -25,6 +23,7 @@ from bot.jobserver.editors.interface import Editor
 from bot.jobserver.egress.model_relay import check_budget, relayed_login
 from bot.jobserver.egress.proxy import Egress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
+from bot.jobserver.findings import installed
 from bot.jobserver.leaks.own_secrets import KnownValues
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.metrics import RunCounts
@@ -64,6 +63,8 @@ logger = logging.getLogger(__name__)
 
 _CHECKER_S = 120.0
 """Time limit of the repository's own checkers, which look only at changed pages."""
+Offers = Sequence[Mapping[str, str]]
+"""What each worker offers, by project."""
 _OUTAGE_S = 900.0
 """How long a run waits for a database that is away: longer than its restart or failover."""
 
@@ -89,6 +90,27 @@ def mirror_of(data: Path, project_id: str) -> Path:
     return data / "mirrors" / f"{quote(project_id, safe='')}.git"
 
 
+def agent_of(settings: JobServerSettings) -> str:
+    """Returns what metrics and health call the agent."""
+    named = settings.agent[0] if settings.agent and settings.agent[0] in NAMED else "other"
+    return named if settings.editor == "agent" else settings.editor
+
+
+def needed_by(settings: JobServerSettings) -> str:
+    """Returns what a worker has to offer for a project."""
+    if not settings.runs_programs:
+        return agent_of(settings)
+    return f"{agent_of(settings)} {'without a sandbox' if settings.sandbox == 'none' else f'in {settings.sandbox}'}"
+
+
+def not_offered(offers: Offers, projects: Iterable[JobServerSettings]) -> Iterator[str]:
+    """Yields, in words, what projects need and no worker offers."""
+    for settings in projects:
+        name, needed = settings.project_id, needed_by(settings)
+        if not any(offer.get(name) == needed for offer in offers):
+            yield f"No worker offers {needed} for project {name}: start pagehand jobworker where that works."
+
+
 def choices_for(settings: JobServerSettings) -> Choices:
     """Returns what clients may choose. Only a sandbox keeps an agent from changing files."""
     if settings.editor != "agent":
@@ -111,12 +133,6 @@ class Project:
     _background: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
     _running: set[int] = field(default_factory=set, init=False)
     _is_idle: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-
-    @property
-    def agent(self) -> str:
-        """What the metrics call the agent."""
-        named = self.settings.agent[0] if self.settings.agent and self.settings.agent[0] in NAMED else "other"
-        return named if self.settings.editor == "agent" else self.settings.editor
 
     def start(self) -> None:
         """Starts what goes on beside the runs."""
@@ -237,6 +253,8 @@ class _ProjectComposition:
         )
 
     def _not_handed_over(self) -> set[PurePosixPath]:
+        from bot.jobserver.agents.launch import files_below  # noqa: PLC0415 - as of the editor
+
         home = self._settings.agent_home
         return set(files_below(home)) if home else set()
 
@@ -260,9 +278,14 @@ class _ProjectComposition:
                 logger.info("the demo's editor does the work, and knows four things; for an agent: %s", AGENT)
                 return BuiltinEditor()
             case "agent":
-                egress = self._egress()
-                return agent_editor(settings, sandbox, os.environ, egress, mask=mask)
+                # Only where agents run: their protocol's models take half as long as all the rest.
+                from bot.jobserver.agents.choice import agent_editor  # noqa: PLC0415 - as said above
+
+                editor = agent_editor(settings, sandbox, os.environ, self._egress(), mask=mask)
+                self._require_installed(editor.launch.agent.command, editor.launch.agent.install)
+                return editor
             case "command":
+                self._require_installed(settings.command)
                 login = relayed_login(settings)
                 check_budget(settings, login)
                 return CommandEditor(
@@ -277,6 +300,12 @@ class _ProjectComposition:
                 )
             case _:
                 assert_never(settings.editor)
+
+    def _require_installed(self, command: Sequence[str], install: str = "") -> None:
+        """Raises JobServerError: another machine may have the program, and gets the jobs."""
+        found = installed(command, install)
+        if self._settings.database_url is not None and not found.is_ok:
+            raise JobServerError(f"project {self._settings.project_id}: {found.message}")
 
     def _egress(self) -> Egress:
         return egress_for(self._settings, partial(self._shared.counts.refused, self._settings.project_id))

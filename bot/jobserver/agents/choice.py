@@ -1,7 +1,6 @@
 """Sets up the agent that the settings name, and checks that it works."""
 
 import asyncio
-import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.model_relay import check_budget, relays_models
 from bot.jobserver.egress.proxy import Egress, egress_for
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.findings import SetupFinding
+from bot.jobserver.findings import SetupFinding, installed
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
@@ -79,13 +78,6 @@ async def check_editor(
                 yield finding
         case _:
             assert_never(settings.editor)
-
-
-def installed(command: Sequence[str], install: str) -> SetupFinding:
-    """Looks for a program on the PATH."""
-    found = shutil.which(command[0])
-    missing = f"there is no program {command[0]} here" + (f"; {install} installs it" if install else "")
-    return SetupFinding("installed", is_ok=found is not None, message=found or missing)
 
 
 async def _check_agent(

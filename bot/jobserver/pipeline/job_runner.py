@@ -77,7 +77,7 @@ class _Run:
 
 @dataclass
 class JobRunner:
-    """Claims instructions of the `projects`, which have an agent each, and runs each in a task.
+    """Claims instructions of the `projects`, with what it offers for each, and runs each in a task.
 
     A message to an active job waits in the queue and is executed after the current instruction, in the order of
     arrival; the job stays `active` until its queue is empty. An interrupted instruction starts again from the branch's

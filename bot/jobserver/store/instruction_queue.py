@@ -115,7 +115,7 @@ class InstructionQueue:
 
     @transaction
     async def announce(self, session: Session, worker: Worker, projects: Mapping[str, str]) -> None:
-        """Says that a worker works for these projects, with the agent of each; it counts for as long as a lease."""
+        """Says for which projects a worker works, and with what; it counts for as long as a lease."""
         served = {"projects": json.dumps(dict(projects)), "seen_at": session.time()}
         await session.execute(_ANNOUNCE, vars(worker) | served)
         await session.execute(delete(workers).where(workers.c.seen_at < session.time(ago=_FORGOTTEN)))
@@ -125,10 +125,10 @@ class InstructionQueue:
         await session.execute(delete(workers).where(workers.c.place == worker.place, workers.c.name == worker.name))
 
     @transaction
-    async def served(self, session: Session) -> set[str]:
-        """Returns the projects that somebody works for."""
-        rows = await session.rows(select(workers.c.projects).where(workers.c.seen_at > session.time(ago=LEASE)))
-        return {project for row in rows for project in json.loads(row["projects"])}
+    async def offers(self, session: Session) -> list[dict[str, str]]:
+        """Returns what each worker offers."""
+        found = select(workers.c.projects).where(workers.c.seen_at > session.time(ago=LEASE))
+        return [json.loads(row["projects"]) for row in await session.rows(found.order_by(workers.c.name))]
 
     @transaction
     async def watch(

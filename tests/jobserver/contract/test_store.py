@@ -410,8 +410,8 @@ async def test_a_message_waits_a_little_for_the_worker_that_has_its_jobs_folder(
     first = await jobs.queue.claim(here, wanted)
     assert first is not None
     await jobs.queue.finish(first, Outcome())
-    await jobs.queue.announce(here, {"docs": "claude", "site": "codex"})
-    assert await jobs.queue.served() == {"docs", "site"}
+    await jobs.queue.announce(here, {"docs": "claude in bubblewrap", "site": "codex in bubblewrap"})
+    assert await jobs.queue.offers() == [{"docs": "claude in bubblewrap", "site": "codex in bubblewrap"}]
     for prompt, taker, wait in (("two", there, PREFERENCE), ("three", there, timedelta()), ("four", here, PREFERENCE)):
         await jobs.store.submit(PromptRequest(prompt, job_id), TEMPLATE)
         if wait:
@@ -427,7 +427,7 @@ async def test_a_message_waits_a_little_for_the_worker_that_has_its_jobs_folder(
     await jobs.queue.leave(here)
     assert await jobs.queue.claim(there, wanted) is not None, "nobody waits for one that has gone"
     jobs.time += LEASE
-    assert await jobs.queue.served() == set()
+    assert await jobs.queue.offers() == []
 
 
 async def test_claims_at_once_take_different_instructions(jobs: Jobs) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -20,6 +21,7 @@ from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 
 TOKEN = secrets.token_hex(16)
+NOT_OFFERED = "No worker offers builtin for project docs: start pagehand jobworker where that works."
 SLOWLY = "Fix the typos slowly"
 """The built-in editor takes ten seconds."""
 
@@ -28,7 +30,7 @@ class Machines:
     """An API process, and workers."""
 
     def __init__(self, folder: Path, url: str, stack: AsyncExitStack) -> None:
-        self._folder, self._stack = folder, stack
+        self._folder, self._stack, self.path = folder, stack, os.environ["PATH"]
         self.repository = make_bare(folder / "manual.git", {"docs/start.md": "# Start\n\nTeh end.\n"})
         self._settings = {
             "REPOSITORY": f"file://{self.repository}", "DATABASE_URL": url, "METRICS_TOKEN": TOKEN, "EDITOR": "builtin",
@@ -36,7 +38,9 @@ class Machines:
         }  # fmt: skip
 
     async def start(self, name: str, *arguments: str, **settings: str) -> JobServerProcess:
-        started = job_server_process(self._folder / name, {**self._settings, **settings}, arguments=arguments)
+        environment = {**os.environ, "PATH": self.path}
+        given = {**self._settings, **settings}
+        started = job_server_process(self._folder / name, given, arguments=arguments, environment=environment)
         return await self._stack.enter_async_context(started)
 
     async def api(self) -> JobServerProcess:
@@ -77,16 +81,36 @@ async def test_a_worker_does_what_an_api_process_accepts(machines: Machines) -> 
     api = await machines.api()
     job = await api.create("Fix the typos")
     await until(lambda: problems(api))
-    assert await problems(api) == ["No worker runs the jobs of project docs: start pagehand jobworker with it."]
+    assert await problems(api) == [NOT_OFFERED]
     worker = await machines.worker("one")
     ended = await api.ended(job)
     assert (ended["status"], ended["prLink"]) == ("completed", "https://docs.example/docs/pulls/1")
-    assert not await problems(api)
+    health = (await api.client.get("/health")).json()
+    assert (health["problems"], health["workers"]) == ([], [{"docs": "builtin"}])
     assert (await worker.client.get(f"{JOB}/{job}")).status_code == 404, "it has no API"
     assert (await worker.client.get("/metrics")).status_code == 401
     worker.ask_to_stop()
     await worker.dies()
     assert await problems(api)
+
+
+@pytest.mark.postgres
+async def test_a_worker_begins_only_what_works_where_it_is(machines: Machines, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "edits"
+    await asyncio.to_thread(program.parent.mkdir)
+    await asyncio.to_thread(program.write_text, "#!/bin/sh\necho More. >> docs/start.md\n")
+    await asyncio.to_thread(program.chmod, 0o755)
+    command = {"EDITOR": "command", "COMMAND": "edits", "SANDBOX": "none", "EGRESS": "open", "SESSION_KEY": "5" * 64}
+    api = await machines.start("api", "jobserver", "--without-worker", **command)
+    job = await api.create("More")
+    words = "No worker offers command without a sandbox for project docs: start pagehand jobworker where that works."
+    assert await problems(api) == [words]
+    with pytest.raises(AssertionError):  # it ends, and says what is missing
+        await machines.worker("without", **command)
+    machines.path = f"{program.parent}:{machines.path}"
+    await machines.worker("with", **command)
+    assert (await api.ended(job))["status"] == "completed"
+    assert not await problems(api)
 
 
 @pytest.mark.full
