@@ -39,12 +39,6 @@ _LOOKED_AT = 20_000
 """The picture formats that are shown: those that cannot contain scripts."""
 
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-_SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 
 
 def is_page(path: PurePosixPath) -> bool:
@@ -77,10 +71,3 @@ def title_of(text: str) -> str | None:
     if heading is None:
         return None
     return (heading["title"] or heading["underlined"]).strip().rstrip("# \t") or None
-
-
-def picture_type(contents: bytes) -> str | None:
-    """Returns the media type by the first bytes, regardless of the file's name; None for other formats."""
-    if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)

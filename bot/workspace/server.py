@@ -70,7 +70,7 @@ class WorkspaceChannels:
         self._state.leave(self[name], self._app.bot_user_id)
 
 
-MAX_BODY_BYTES = 4 << 20
+MAX_BODY_BYTES = 8 << 20
 
 
 class WorkspaceServer:

@@ -17,7 +17,7 @@ from aiohttp.typedefs import Handler
 from markupsafe import Markup
 
 from bot.codehosts.pull_request import CheckOutcome, Verdict
-from bot.jobserver.documents import PICTURE_FORMATS, picture_type
+from bot.jobserver.documents import PICTURE_FORMATS
 from bot.jobserver.errors import DecisionError, JobServerError, PullRequestNotFoundError
 from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
 from bot.jobserver.pages.markdown import PageSource
@@ -30,6 +30,7 @@ from bot.jobserver.pull_requests.local.local_pull_requests import (
     pages_of,
 )
 from bot.jobserver.text import one_line
+from bot.runtime.pictures import picture_type
 from bot.runtime.text import without_misleading
 
 _HEADERS = {

@@ -11,7 +11,7 @@ from bot.workspace.model.entities import Json, Message, SlackError
 DEFAULT_SCOPES = frozenset(
     (
         *("app_mentions:read", "channels:history", "channels:join", "channels:read", "chat:write", "commands"),
-        *("files:read", "groups:history", "groups:read", "im:history", "im:read", "im:write"),
+        *("files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write"),
         *("reactions:read", "reactions:write", "usergroups:read", "users:read"),
     )
 )

@@ -215,6 +215,21 @@ class Plan(Block):
         return self
 
 
+class SlackFile(Strict):
+    id: Annotated[str, StringConstraints(pattern="^F[A-Z0-9]{8,}$")]
+
+
+class ImageTitle(PlainText):
+    text: ShortText
+
+
+class Image(Block):
+    type: Literal["image"]
+    slack_file: SlackFile
+    alt_text: ShortText
+    title: ImageTitle | None = None
+
+
 class CardTitle(Mrkdwn):
     """A card's title or subtitle."""
 
@@ -249,7 +264,7 @@ class InputBlock(Block):
 
 
 _Shared = Section | Header | Context | Actions | Card | InputBlock
-MessageBlock = Annotated[_Shared | Markdown | Plan, Field(discriminator="type")]
+MessageBlock = Annotated[_Shared | Markdown | Plan | Image, Field(discriminator="type")]
 ViewBlock = Annotated[_Shared, Field(discriminator="type")]
 
 

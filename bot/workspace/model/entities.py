@@ -6,9 +6,11 @@ A timestamp is also a message's id.
 import mimetypes
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import uuid4
+
+from bot.runtime.pictures import picture_type
 
 
 class SlackError(Exception):
@@ -113,19 +115,23 @@ class Channel:
 
 @dataclass(frozen=True)
 class File:
-    """A file that a person uploaded. `FileStore` has its content.
+    """An uploaded file. `FileStore` has its content.
 
     Args:
         id: Slack's id, such as ``F0123ABCD``.
         name: Its name when it was uploaded.
-        mimetype: As given by the uploader or guessed from the name.
+        mimetype: As given by the uploader or guessed from the name; an app's, by its content.
         size: In bytes.
+        uploader: The app's user id; empty for a person's.
+        known_at: When Slack knows the type of an app's file.
     """
 
     id: str
     name: str
     mimetype: str
     size: int
+    uploader: str = ""
+    known_at: float = 0.0
 
 
 @dataclass
@@ -215,12 +221,14 @@ def timestamp_of(moment: int) -> str:
     return f"{moment // 1_000_000}.{moment % 1_000_000:06d}"
 
 
-MAX_FILE_BYTES = 2 << 20
+MAX_FILE_BYTES = 5 << 20
 MAX_FILES = 10
 """In a message."""
 MAX_STORED_BYTES = 256 << 20
 MAX_NAME = 255
 _UNKNOWN = "application/octet-stream"
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif"})
+"""Those that blocks can show."""
 
 
 @dataclass(frozen=True)
@@ -232,12 +240,20 @@ class Upload:
     mimetype: str | None = None
 
 
+def _new_id() -> str:
+    return f"F{uuid4().hex[:10].upper()}"
+
+
 class FileStore:
     """Files and their content, by id."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self._files: dict[str, File] = {}
         self._contents: dict[str, bytes] = {}
+        self._expected: dict[str, Upload] = {}
+        self.seconds_to_know = 0.3
+        """How long Slack takes to know the type of an app's file."""
 
     def add(self, upload: Upload) -> File:
         """Stores a new file.
@@ -245,6 +261,9 @@ class FileStore:
         Raises:
             SlackError: ``invalid_name``, ``file_too_large`` or ``storage_limit_reached``.
         """
+        return self._store(self._checked(upload), upload)
+
+    def _checked(self, upload: Upload) -> File:
         name = upload.name.replace("/", "_").strip()
         if not name or len(name) > MAX_NAME:
             raise SlackError("invalid_name")
@@ -253,9 +272,40 @@ class FileStore:
         if sum(map(len, self._contents.values())) + len(upload.content) > MAX_STORED_BYTES:
             raise SlackError("storage_limit_reached")
         mimetype = upload.mimetype or mimetypes.guess_type(name)[0] or _UNKNOWN
-        file = File(f"F{uuid4().hex[:10].upper()}", name, mimetype, len(upload.content))
+        return File(_new_id(), name, mimetype, len(upload.content))
+
+    def _store(self, file: File, upload: Upload) -> File:
         self._files[file.id], self._contents[file.id] = file, upload.content
         return file
+
+    def expect(self, name: str, length: int) -> str:
+        """Returns the id for a file that the app is going to upload. Raises SlackError."""
+        if not length:
+            raise SlackError("missing_argument")
+        if length > MAX_FILE_BYTES:
+            raise SlackError("file_upload_size_restricted")
+        file_id = _new_id()
+        self._expected[file_id] = Upload(name, bytes(length))
+        return file_id
+
+    def receive(self, file_id: str, content: bytes) -> None:
+        """Takes the content of an expected file. Raises SlackError."""
+        expected = self._expected.get(file_id)
+        if expected is None or len(expected.content) != len(content):
+            raise SlackError("file_not_found" if expected is None else "length_differs")
+        self._expected[file_id] = replace(expected, content=content, mimetype=picture_type(content) or _UNKNOWN)
+
+    def complete(self, file_id: str, uploader: str) -> File:
+        """Stores an expected file whose content has come, which can be done once. Raises SlackError."""
+        upload = self._expected.pop(file_id, None)
+        if upload is None or upload.mimetype is None:
+            raise SlackError("file_not_found")
+        known_at = self._now() + self.seconds_to_know
+        return self._store(replace(self._checked(upload), id=file_id, uploader=uploader, known_at=known_at), upload)
+
+    def kind(self, file: File) -> str:
+        """Returns a file's type as far as Slack knows it."""
+        return file.mimetype if file.known_at <= self._now() else ""
 
     def get(self, file_id: str) -> File | None:
         return self._files.get(file_id)

@@ -132,7 +132,7 @@ class State:
         self.users: dict[str, User] = {}
         self.groups: dict[str, UserGroup] = {}
         self.channels: dict[str, Channel] = {}
-        self.files = FileStore()
+        self.files = FileStore(now)
         self.observers: list[Observer] = []
         self._conversations: dict[str, Conversation] = {}
         self._ephemerals: dict[str, dict[str, Message]] = {}

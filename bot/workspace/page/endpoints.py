@@ -19,9 +19,10 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 def _file_ids(message: Message) -> set[str]:
-    """Returns the ids of a message's files, including those of messages shared in it."""
+    """Returns the ids of a message's files, including those that its blocks show, and of messages shared in it."""
     shared = (file for attachment in message.attachments or () for file in attachment.get("files") or ())
-    return {file.id for file in message.files or ()} | {str(file.get("id")) for file in shared}
+    images = (block["slack_file"]["id"] for block in message.blocks or () if block["type"] == "image")
+    return {file.id for file in message.files or ()} | {str(file.get("id")) for file in shared} | {*images}
 
 
 STATIC = Path(__file__).parent / "static"

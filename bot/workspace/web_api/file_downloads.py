@@ -1,4 +1,6 @@
-"""Downloads of files by the app: those in conversations that its bot is in and in public channels."""
+"""Files that the app uploads, and downloads: its own, and those in conversations that its bot is in and in public
+channels.
+"""
 
 from aiohttp import web
 
@@ -19,11 +21,12 @@ def readable_file(state: State, app: AppConfig, file_id: str) -> tuple[File, lis
     channels = [
         c for c in state.channels_of_file(file_id) if app.bot_user_id in c.members or c.scope_family == "channels"
     ]
-    if file is None or not channels:
+    if file is None or not (channels or file.uploader == app.bot_user_id):
         raise SlackError("file_not_found")
     return file, channels
 
 
+UPLOAD_PATH = "/upload/v1"
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "X-Content-Type-Options": "nosniff",
@@ -47,7 +50,19 @@ class FileDownloads:
 
     def routes(self) -> list[web.AbstractRouteDef]:
         base = rf"{FILES_PATH}/{{team:\w+}}-{{file:\w+}}"
-        return [web.get(f"{base}/download/{{name}}", self._answer)]
+        return [
+            web.get(f"{base}/download/{{name}}", self._answer),
+            web.post(rf"{UPLOAD_PATH}/{{file:\w+}}", self._receive),
+        ]
+
+    async def _receive(self, request: web.Request) -> web.StreamResponse:
+        """Takes what the app uploads, at an address that nobody else knows."""
+        content = await request.read()
+        try:
+            self._state.files.receive(request.match_info["file"], content)
+        except SlackError as error:
+            return web.Response(text=error.code, status=400)
+        return web.Response(text=f"OK - {len(content)}")
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         """Answers as Slack does: without permission to read files, a sign-in page with status 200."""

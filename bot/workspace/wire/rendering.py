@@ -132,7 +132,7 @@ class Renderer:
             "id": file.id,
             "name": file.name,
             "title": file.name,
-            "mimetype": file.mimetype,
+            "mimetype": self._state.files.kind(file),
             "size": file.size,
             "mode": "hosted",
             "url_private": url,

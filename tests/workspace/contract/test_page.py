@@ -11,6 +11,7 @@ from support.worlds.workspace_world import client_of
 
 from bot.workspace import WorkspaceServer
 from bot.workspace.model.entities import MAX_FILE_BYTES
+from bot.workspace.server import MAX_BODY_BYTES
 
 ANA, BEN, GIA, EMIL, DOCS = "U0ANA0001", "U0BEN0001", "U0GIA0001", "U0EMIL001", "C0DOCS001"
 PROMPT = input_block("b", "Prompt", {"type": "plain_text_input", "action_id": "a"})
@@ -207,7 +208,7 @@ async def test_an_upload_goes_with_one_message_of_its_person(
     assert (await do(browser, "send", text="again", uploads=[file]))["ok"] is False
     assert (await do(browser, "send", text="odd", uploads="all of them"))["ok"] is False
     assert (await upload(browser, bytes(MAX_FILE_BYTES + 1)))["error"] == "That file is too large."
-    assert (await upload(browser, bytes(5 << 20)))["error"] == "That file is too large."
+    assert (await upload(browser, bytes(MAX_BODY_BYTES + 1)))["error"] == "That file is too large."
     async with browser.post("/page/upload", params={"as": ANA, "name": "a"}, data={"a": "form"}) as answer:
         assert (await answer.json())["ok"] is False
     (message,) = workspace.channels.messages("docs")

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.workspace_world import error
@@ -114,3 +117,58 @@ async def test_replies_in_pages_each_with_the_first_message(client: AsyncWebClie
         page = await client.conversations_replies(channel=DOCS, ts=root, limit=3, cursor=cursor)
         pages.append([m["text"] for m in page["messages"]])
     assert pages == [["root", "0", "1"], ["root", "2", "3"], ["root", "4"]]
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def image(file_id: str) -> list[dict[str, Any]]:
+    return [{"type": "image", "slack_file": {"id": file_id}, "alt_text": "a"}]
+
+
+async def uploaded(client: AsyncWebClient, content: bytes, name: str = "x.png") -> str:
+    """Uploads a file for nobody yet, and returns its id."""
+    return str((await client.files_upload_v2(content=content, filename=name))["file"]["id"])
+
+
+async def test_an_uploaded_picture_can_be_shown_once_slack_knows_its_type(
+    workspace: FaultyWorkspace, client: AsyncWebClient
+) -> None:
+    workspace.state.files.seconds_to_know = 1e9
+    file_id = await uploaded(client, PNG)
+    assert (await client.files_info(file=file_id))["file"]["mimetype"] == ""
+    with pytest.raises(SlackApiError) as refused:
+        await client.chat_postMessage(channel=DOCS, text="x", blocks=image(file_id))
+    assert refused.value.response["errors"] == ["invalid slack file [json-pointer:/blocks/0/slack_file]"]
+    workspace.state.files.seconds_to_know = 0
+    known = await uploaded(client, PNG)
+    told = (await client.files_info(file=known))["file"]
+    assert (told["mimetype"], told["name"], told["channels"]) == ("image/png", "x.png", [])
+    posted = await client.chat_postMessage(channel=DOCS, text="x", blocks=image(known))
+    assert posted["message"]["blocks"][0]["slack_file"] == {"id": known}
+
+
+async def test_what_is_no_picture_of_the_app_is_not_shown(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
+    workspace.state.files.seconds_to_know = 0
+    said = await workspace.people["ana"].say("docs", "", files=["theirs.png"])
+    assert said.files
+    for file_id in (await uploaded(client, b"<html>"), said.files[0].id, "F0123456789"):
+        assert await error(client.chat_postMessage(channel=DOCS, text="x", blocks=image(file_id))) == "invalid_blocks"
+
+
+async def test_an_upload_that_does_not_come_as_told_is_no_file(
+    workspace: FaultyWorkspace, client: AsyncWebClient
+) -> None:
+    assert await error(client.files_getUploadURLExternal(filename="x.png", length=0)) == "missing_argument"
+    too_large = client.files_getUploadURLExternal(filename="x.png", length=1 << 30)
+    assert await error(too_large) == "file_upload_size_restricted"
+    told = await client.files_getUploadURLExternal(filename="x.png", length=3)
+    for address, content in ((told["upload_url"], b"four"), (told["upload_url"] + "0", b"abc")):
+        async with ClientSession() as session, session.post(address, data=content) as answer:
+            assert answer.status == 400
+    complete = [{"id": told["file_id"]}]
+    assert await error(client.files_completeUploadExternal(files=complete)) == "file_not_found"
+    file_id = await uploaded(client, PNG)
+    assert await error(client.files_completeUploadExternal(files=[{"id": file_id}])) == "file_not_found"
+    workspace.credentials.remove_scopes("files:write")
+    assert await error(client.files_getUploadURLExternal(filename="x.png", length=3)) == "missing_scope"

@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.browser_page import ANA, BEN, DOCS, WorkspaceTabs, messages
+from support.worlds.workspace_world import client_of
 
 from bot.workspace.model.entities import MAX_FILE_BYTES, Upload
 
@@ -93,3 +94,18 @@ async def test_a_file_in_a_hidden_channel_cannot_be_downloaded(tabs: WorkspaceTa
     assert await page.evaluate(ask, f"{address}?as=U0GIA0001") == [200, "secret"]
     await expect(messages(page).last.get_by_test_id("attachment").locator(".file-name")).to_have_text("plan.txt")
     tabs.faults[:] = [fault for fault in tabs.faults if "404" not in fault]  # the browser's words for what is not there
+
+
+async def test_a_picture_in_a_block_is_shown_with_its_words(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
+    workspace.state.files.seconds_to_know = 0
+    client = client_of(workspace)
+    hostile = '"><img src=x onerror=alert(1)>'
+    file_id = (await client.files_upload_v2(content=png(), filename="x.png"))["file"]["id"]
+    title = {"type": "plain_text", "text": f"docs/{hostile}"}
+    block = {"type": "image", "slack_file": {"id": file_id}, "alt_text": hostile, "title": title}
+    await client.chat_postMessage(channel=workspace.channels["docs"].id, text="x", blocks=[block])
+    page = await tabs.open(ANA, DOCS)
+    shown = messages(page).last.get_by_role("img", name=hostile)
+    await expect(shown).to_have_js_property("naturalWidth", 1)
+    await expect(messages(page).last.locator("figcaption")).to_have_text(f"docs/{hostile}")
+    await expect(messages(page).last.locator("[onerror]")).to_have_count(0)

@@ -42,6 +42,10 @@ def plan(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"type": "plan", "title": "p", "tasks": list(tasks), **fields}
 
 
+def image(**fields: Any) -> dict[str, Any]:
+    return {"type": "image", "slack_file": {"id": "F0123456789"}, "alt_text": "a"} | fields
+
+
 GOOD: list[dict[str, Any]] = [
     {"type": "section", "text": mrkdwn("x" * 3000) | {"verbatim": True}, "block_id": "i" * 255},
     {"type": "section", "text": mrkdwn("x"), "accessory": button(value="v" * 2000)},
@@ -55,10 +59,15 @@ GOOD: list[dict[str, Any]] = [
     plan(*(task(number, status) for number, status in enumerate(("in_progress", "complete", "error")))),
     card(title=mrkdwn("x" * 150), subtitle=mrkdwn("x" * 150), body=mrkdwn("x" * 200)),
     {"type": "card", "actions": [button(url="https://x.example")], "block_id": "c"},
+    image(alt_text="x" * 2000, title=plain("x" * 2000)),
 ]
 
 BAD: list[dict[str, Any]] = [
     {"type": "section"},
+    image(alt_text=""),
+    image(title=mrkdwn("x")),
+    image(slack_file={"id": "f1"}),
+    image(slack_file={"id": "F0123456789", "url": "https://x.example"}),
     {"type": "section", "text": plain("x") | {"verbatim": True}},
     {"type": "section", "text": mrkdwn("x" * 3001)},
     {"type": "section", "text": mrkdwn("x"), "block_id": "i" * 256},

@@ -1,10 +1,9 @@
-"""``chat.*``, ``reactions.*`` and ``files.*``: messages and what is attached to them."""
+"""``chat.*`` and ``reactions.*``: messages, and the reactions to them."""
 
 from typing import Any
 
-from bot.workspace.model.entities import Channel, Json, Message, SlackError, is_timestamp
+from bot.workspace.model.entities import PICTURES, Channel, Json, Message, SlackError, is_timestamp
 from bot.workspace.model.text import emoji_name, stored_app_text
-from bot.workspace.web_api.file_downloads import readable_file
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.wire.views import checked_blocks
 
@@ -87,9 +86,20 @@ def _content(call: MethodCall) -> tuple[str, list[Json] | None]:
     blocks = call.arguments.json_value("blocks", "invalid_blocks_format")
     text = stored_app_text(call.arguments.text("text"))
     checked = checked_blocks(blocks) if blocks is not None else []
+    _check_pictures(call, checked)
     if not text.strip() and not checked:
         raise SlackError("no_text")
     return text, checked or None
+
+
+def _check_pictures(call: MethodCall, blocks: list[Json]) -> None:
+    """Refuses a picture that the app cannot see, or whose type Slack does not know yet."""
+    for number, block in enumerate(blocks):
+        file = call.state.files.get(block["slack_file"]["id"]) if block["type"] == "image" else None
+        known = file is not None and file.uploader == call.bot_user_id and call.state.files.kind(file) in PICTURES
+        if block["type"] == "image" and not known:
+            fault = f"invalid slack file [json-pointer:/blocks/{number}/slack_file]"
+            raise SlackError("invalid_blocks", detail={"errors": [fault]}, messages=[fault])
 
 
 def _metadata(call: MethodCall) -> Json | None:
@@ -125,23 +135,12 @@ def _reaction_target(call: MethodCall) -> Message:
     return call.state.message(channel, call.arguments.required("timestamp"))
 
 
-def file_info(call: MethodCall) -> Json:
-    """Returns a file with the conversations where it was shared."""
-    file, channels = readable_file(call.state, call.app, call.arguments.required("file"))
-    places = {
-        name: [channel.id for channel in channels if channel.scope_family == family]
-        for name, family in (("channels", "channels"), ("groups", "groups"), ("ims", "im"))
-    }
-    return {"file": call.renderer.file(file) | places}
-
-
 METHODS = {
     "chat.postMessage": Method(post_message, "chat:write"),
     "chat.postEphemeral": Method(post_ephemeral, "chat:write"),
     "chat.update": Method(update, "chat:write"),
     "chat.delete": Method(delete, "chat:write"),
     "chat.getPermalink": Method(get_permalink),
-    "files.info": Method(file_info, "files:read"),
     "reactions.add": Method(add_reaction, "reactions:write"),
     "reactions.remove": Method(remove_reaction, "reactions:write"),
 }

@@ -6,6 +6,7 @@
  */
 
 import { freshId, h } from "../ui/dom.js";
+import { fileAddress } from "../ui/files.js";
 import { icon } from "../ui/icons.js";
 import { textObject } from "../text/inline.js";
 import { markdown } from "../text/markdown.js";
@@ -16,6 +17,7 @@ const RENDERERS = {
   header,
   context,
   actions,
+  image,
   input,
   card,
   plan,
@@ -49,6 +51,11 @@ function context({ elements }, { view }) {
 function actions(given, surface) {
   const elements = given.elements.map((part) => element(part, given, surface));
   return h("div", { class: "block actions" }, elements);
+}
+
+function image({ slack_file: { id }, alt_text: alt, title }, { view }) {
+  const picture = h("img", { class: "picture", src: fileAddress(id, view), alt, loading: "lazy", decoding: "async" });
+  return h("figure", { class: "block image" }, title && h("figcaption", { dir: "auto" }, title.text), picture);
 }
 
 /** Its title is a heading, so that people who listen find it. */

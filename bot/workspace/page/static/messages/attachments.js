@@ -1,6 +1,7 @@
 /** What comes with a message: files, of which pictures are shown, and other messages shared in it. */
 
 import { h } from "../ui/dom.js";
+import { fileAddress } from "../ui/files.js";
 import { icon } from "../ui/icons.js";
 import { avatar, displayName } from "../ui/people.js";
 import { fullTime, sizeOf } from "../text/formats.js";
@@ -18,7 +19,7 @@ export function files(list, view) {
 }
 
 function fileContent(file, view) {
-  const href = `/page/files/${encodeURIComponent(file.id)}?${new URLSearchParams({ as: view.me.id })}`;
+  const href = fileAddress(file.id, view);
   const picture =
     PICTURES.test(file.mimetype) &&
     h("img", { class: "thumbnail", src: href, alt: `Picture ${file.name}`, loading: "lazy", decoding: "async" });
