@@ -47,6 +47,11 @@ MAX_CHANGED_FILES = 50
 MAX_PAGES_READ = 20
 MAX_CHECKS, MAX_PROBLEMS = 20, 1_000
 MAX_EXAMPLES = 20
+MAX_PICTURES = 20
+PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif"})
+"""The pictures that Slack shows in a message, and that cannot contain scripts."""
+LARGEST_PICTURE = 5_000_000
+"""Bytes."""
 MAX_COUNT = 10**9
 _MOST_OF_A_LINE = 10_000
 """Characters of which a line is made: masking more takes its time, and is thrown away."""
@@ -103,6 +108,12 @@ def _id(value: Any) -> str:
     if text in {".", ".."}:
         raise ValueError("a path segment with a meaning of its own")
     return text
+
+
+def media_type(value: object) -> str | None:
+    """Returns a media type such as `image/png` in lowercase; None for anything else."""
+    kind = value.partition(";")[0].strip().lower() if isinstance(value, str) else ""
+    return kind if _MEDIA_TYPE.fullmatch(kind) else None
 
 
 def usable(most: int) -> WrapValidator:
@@ -269,6 +280,16 @@ class PullRequestDetails(Told):
     )
 
 
+class Picture(Told):
+    """A picture that was added or changed, and that a changed page shows."""
+
+    id: Line = Field(description="The SHA-256 of its bytes, in hexadecimal digits; GET …/picture/{id} sends them.")
+    path: Line
+    alt: Annotated[str | None, _line()] = Field(None, description="What the page says of it.")
+    mimetype: Annotated[str | None, BeforeValidator(media_type)] = Field(None, description="By its first bytes.")
+    size: Count | None = Field(None, description="In bytes.")
+
+
 class PartialWork(Told):
     """The work of a failed instruction: it is kept outside the pull request, and the next message continues from it."""
 
@@ -390,6 +411,9 @@ class JobDetails(Told):
     )
     changes: Changes | None = Field(None, description="What the pull request changes.")
     pull_request: PullRequestDetails | None = None
+    pictures: Annotated[tuple[Picture, ...], usable(MAX_PICTURES)] = Field(
+        (), description="The pictures that the pull request adds or changes on its pages, as of `revision`."
+    )
     partial_work: PartialWork | None = Field(
         None, description="The work of a failed instruction; a POST to the job's /discard throws it away."
     )
@@ -497,12 +521,6 @@ class Requester:
         Annotated[_Name, AfterValidator(_web_address)] | None,
         Field(max_length=3000, description="Where the request was made, such as a Slack thread: http or https."),
     ] = None
-
-
-def media_type(value: object) -> str | None:
-    """Returns a media type such as `image/png` in lowercase; None for anything else."""
-    kind = value.partition(";")[0].strip().lower() if isinstance(value, str) else ""
-    return kind if _MEDIA_TYPE.fullmatch(kind) else None
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from pydantic.json_schema import models_json_schema
 
 from bot import __version__
 from bot.codehosts.pull_request import PullRequest
-from bot.jobapi.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile, media_type
+from bot.jobapi.models import AgentJob, CancelBody, ErrorBody, JobDetails, PromptBody, UploadedFile, media_type
 from bot.jobserver.errors import (
     CodeHostError,
+    GitError,
     PullRequestNotFoundError,
     RateLimitExceededError,
     RequestRejectedError,
@@ -41,6 +42,7 @@ _OPERATIONS = (
     (f"{_JOB}/discard", "post", "discardWork", "", "AgentJob", "401 404"),
     (_JOB, "get", "getJob", "", "AgentJob", "401 404"),
     (f"{_JOB}/pull-request", "get", "getPullRequest", "", "PullRequest", "401 404 503"),
+    (f"{_JOB}/picture/{{pictureId}}", "get", "getPicture", "", _BYTES, "401 404 503"),
     (_FILE, "put", "uploadFile", _BYTES, "UploadedFile", "400 401 404 413 507"),
 )
 """Path, method, name, body, answer and errors of each operation."""
@@ -127,7 +129,7 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
 @dataclass(frozen=True)
 class ProjectApi:
     """What the handlers do their work with for one project. `as_of_now` updates a job with changes made outside this
-    server.
+    server; `file_of_job` reads a file of a commit on a job's branch.
     """
 
     api_key: RotatingSecret
@@ -136,6 +138,7 @@ class ProjectApi:
     template: JobTemplate
     as_of_now: Callable[[AgentJob], Awaitable[AgentJob]]
     pull_requests: PullRequests
+    file_of_job: Callable[[str, str, str], Awaitable[bytes | None]]
 
 
 ProjectHandler = Callable[[ProjectApi, web.Request], Awaitable[web.Response]]
@@ -158,6 +161,7 @@ class JobApiHandlers:
         yield web.post(f"{project}/job", self._authorized(self.create))
         yield web.get(f"{project}/job/{{job_id}}", self._authorized(self.get))
         yield web.get(f"{project}/job/{{job_id}}/pull-request", self._authorized(self.pull_request))
+        yield web.get(f"{project}/job/{{job_id}}/picture/{{picture_id}}", self._authorized(self.picture))
         yield web.post(f"{project}/job/{{job_id}}/message", self._authorized(self.message))
         yield web.post(f"{project}/job/{{job_id}}/cancel", self._authorized(self.cancel))
         yield web.post(f"{project}/job/{{job_id}}/discard", self._authorized(self.discard))
@@ -191,6 +195,20 @@ class JobApiHandlers:
         if any(known.value == etag for known in request.if_none_match or ()):
             return web.Response(status=304, headers={"ETag": f'"{etag}"'})
         return web.json_response(text=text, headers={"ETag": f'"{etag}"'})
+
+    async def picture(self, project: ProjectApi, request: web.Request) -> web.Response:
+        """Sends a picture that the job's details tell of, and nothing else of the repository."""
+        details = (await project.jobs.get(request.match_info["job_id"])).details or JobDetails()
+        told = next((each for each in details.pictures if each.id == request.match_info["picture_id"]), None)
+        if told is None or details.revision is None:
+            raise RequestRejectedError("this job has no such picture", 404)
+        try:
+            content = await project.file_of_job(request.match_info["job_id"], details.revision, told.path)
+        except GitError as error:
+            raise RequestRejectedError(f"the picture cannot be read: {error}", 503) from None
+        if content is None or hashlib.sha256(content).hexdigest() != told.id:
+            raise RequestRejectedError("this picture is no longer in the repository", 404)
+        return web.Response(body=content, content_type=told.mimetype, headers={"X-Content-Type-Options": "nosniff"})
 
     async def cancel(self, project: ProjectApi, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")

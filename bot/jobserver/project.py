@@ -215,7 +215,9 @@ class _ProjectComposition:
         gate = Gate(settings, public_url=public_url, everybody=self._shared.everybody)
         return Project(
             settings,
-            ProjectApi(settings.api_key, jobs, uploads, template, states.as_of_now, keeper),
+            ProjectApi(
+                settings.api_key, jobs, uploads, template, states.as_of_now, keeper, tools.repository.file_of_job
+            ),
             PullRequestPages(local, gate, root=pages_of(settings.project_id), repository=name),
             tools,
             FirstFetch(mirror, base),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.errors import StoreError
-from bot.jobapi.models import AgentJob, CheckResult, JobDetails, PullRequestDetails, PullRequestState
+from bot.jobapi.models import AgentJob, CheckResult, JobDetails, Picture, PullRequestDetails, PullRequestState
 from bot.jobserver.errors import CodeHostError, JobServerError, NothingToProposeError
 from bot.jobserver.pipeline.descriptions import (
     MAX_REASON,
@@ -19,6 +19,7 @@ from bot.jobserver.pipeline.descriptions import (
     subject,
     why_nothing_changed,
 )
+from bot.jobserver.pipeline.pictures import shown_pictures
 from bot.jobserver.pipeline.tools import Edited, Prepared, Tools
 from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest, PullRequests
 from bot.jobserver.store.proposals import ProposalStore
@@ -59,9 +60,21 @@ async def propose(tools: Tools, instruction: Instruction, pushed: Edited) -> Out
         await tools.queue.spent(instruction.job_id),
     )
     proposed = await _propose(tools, await _record(tools, shown, proposal))
-    published = {"changes": pushed.changes, "pull_request": proposed.details, "revision": pushed.commit}
+    published: dict[str, object] = {"changes": pushed.changes, "pull_request": proposed.details}
+    published |= {"revision": pushed.commit, "pictures": await _pictures(tools, pushed)}
     details = pushed.details.model_copy(update={"reason": proposed.reason, **published})
     return Outcome(commit=pushed.commit, pr_link=proposed.link, details=details)
+
+
+async def _pictures(tools: Tools, pushed: Edited) -> tuple[Picture, ...]:
+    if pushed.changes is None:
+        return ()
+    try:
+        files = tools.repository.snapshot(pushed.commit)
+        return await asyncio.to_thread(shown_pictures, pushed.changes, files, tools.masking.all)
+    except OSError as error:
+        logger.warning("the pictures of a change cannot be read: %s", error)
+        return ()
 
 
 async def propose_earlier(tools: Tools, prepared: Prepared, edited: Edited) -> Outcome:

@@ -1,8 +1,9 @@
 """The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bot.jobapi.models import Changes, FileChange
 from bot.jobserver.errors import GitError
@@ -17,7 +18,8 @@ _CONFLICTS_NAMED = 5
 _SEARCHED = 10_000
 """Commits of a branch, with those of its base, that are searched."""
 _PARTIAL = "refs/pagehand/partial/"
-_OF_JOBS = "refs/heads/pagehand/"
+_JOB = "pagehand/"
+_OF_JOBS = f"refs/heads/{_JOB}"
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,12 @@ class GitRepository:
             added=sum(file.added or 0 for file in files),
             removed=sum(file.removed or 0 for file in files),
         )
+
+    async def file_of_job(self, job_id: str, commit: str, path: str) -> bytes | None:
+        """Returns a file of a commit on a job's branch, even if another machine pushed it; None if there is none."""
+        if (await self.mirror.try_run("cat-file", "-e", f"{commit}^{{commit}}")).exit_code:
+            await self.mirror.fetch(self._base, f"{_JOB}{job_id}")
+        return await asyncio.to_thread(self.snapshot(commit).read, PurePosixPath(path))
 
     def snapshot(self, tree: str) -> TreeSnapshot:
         """Returns the files of a tree or commit."""

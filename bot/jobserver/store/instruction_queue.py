@@ -411,7 +411,8 @@ def _accepted_plan(row: RowMapping) -> AcceptedPlan | None:
 
 def _final_details(known: JobDetails, new: JobDetails) -> JobDetails:
     kept = {name: getattr(new, name) or getattr(known, name) for name in ("changes", "pull_request", "revision")}
-    return new.model_copy(update={"plan": known.plan, "proposal": None, **kept})
+    pictures = (new if new.changes else known).pictures
+    return new.model_copy(update={"plan": known.plan, "proposal": None, "pictures": pictures, **kept})
 
 
 def _day_of(moment: datetime) -> str:

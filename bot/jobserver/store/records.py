@@ -210,8 +210,9 @@ class QueuedReply:
 class Outcome:
     """The outcome of an instruction. `failure`: why it failed. `commit`: what was pushed.
 
-    From `details`, the summary, reason, question and examples always replace those of the job; changes, pull request
-    and revision do if they are set; the job's plan stays. `tree`: the files from which a proposal in them was made.
+    From `details`, the summary, reason, question and examples always replace those of the job; changes, pictures, pull
+    request and revision do if they are set; the job's plan stays. `tree`: the files from which a proposal in them was
+    made.
     """
 
     failure: str | None = None
@@ -371,8 +372,8 @@ async def write_details(session: Session, job_id: str, details: JobDetails) -> N
 async def forget_last_words(session: Session, job_id: str) -> None:
     """Clears what the previous instruction said and planned; the facts about the pull request remain true."""
     known = await read_details(session, job_id)
-    kept = JobDetails(changes=known.changes, pull_request=known.pull_request, revision=known.revision)
-    await write_details(session, job_id, kept)
+    facts = {name: getattr(known, name) for name in ("changes", "pictures", "pull_request", "revision")}
+    await write_details(session, job_id, JobDetails(**facts))
 
 
 async def forget_partial_work(session: Session, job_id: str) -> None:

@@ -103,7 +103,7 @@ WRONG_KEYS = (None, "Bearer wrong", "Bearer", f"Basic {KEY}", "Bearer \xe9", f"B
 FILE_OF_NOTHING = f"{FILE}/{hashlib.sha256().hexdigest()}"
 REQUESTS = (
     ("POST", JOB), ("POST", f"{JOB}/x/message"), ("POST", f"{JOB}/x/cancel"), ("GET", f"{JOB}/x"),
-    ("PUT", FILE_OF_NOTHING),
+    ("PUT", FILE_OF_NOTHING), ("GET", f"{JOB}/x/picture/y"),
 )  # fmt: skip
 
 
@@ -261,6 +261,7 @@ async def test_the_openapi_document_describes_the_answers(world: JobServerWorld)
         ("/v2/agent/{projectId}/job/{id}/discard", "post"),
         ("/v2/agent/{projectId}/job/{id}", "get"),
         ("/v2/agent/{projectId}/job/{id}/pull-request", "get"),
+        ("/v2/agent/{projectId}/job/{id}/picture/{pictureId}", "get"),
         ("/v2/agent/{projectId}/file/{sha256}", "put"),
     }
     health = (await world.client.get("/health")).json()

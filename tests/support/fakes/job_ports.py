@@ -147,7 +147,7 @@ class FakeProgress:
 class FakeSnapshot:
     """Implements `Snapshot`."""
 
-    files: Mapping[str, str]
+    files: Mapping[str, str | bytes]
 
     def paths(self) -> tuple[PurePosixPath, ...]:
         return tuple(sorted(map(PurePosixPath, self.files)))
@@ -156,8 +156,8 @@ class FakeSnapshot:
         return any(path in {file, *file.parents} for file in map(PurePosixPath, self.files))
 
     def read(self, path: PurePosixPath) -> bytes | None:
-        text = self.files.get(str(path))
-        return None if text is None else text.encode()
+        content = self.files.get(str(path))
+        return content.encode() if isinstance(content, str) else content
 
     def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
         yield from ((path, data) for path in paths if (data := self.read(path)) is not None)
@@ -165,4 +165,4 @@ class FakeSnapshot:
     def write_files(self, folder: Path) -> None:
         for name, text in self.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
