@@ -209,6 +209,7 @@ class MeasuredJobApi:
         self.cancel = self._counted("cancel", job_api.cancel)
         self.discard = self._counted("discard", job_api.discard)
         self.upload = self._counted("upload", job_api.upload)
+        self.picture = self._counted("picture", job_api.picture)
 
     async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         """See JobApi. Each is a poll."""

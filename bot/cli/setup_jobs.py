@@ -10,7 +10,7 @@ from bot.app.checks.whole import examine_part
 from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.starting import require_extra
 from bot.domain.findings import Finding
-from bot.domain.projects import JobApiAbilities
+from bot.domain.projects import WISHES, JobApiAbilities
 from bot.errors import ConfigError
 
 _JOB_API = {"JOB_API_URL": "Base URL", "JOB_API_KEY": "API key", "JOB_API_PROJECT": "Project id"}
@@ -83,7 +83,7 @@ class JobSteps:
         machine = self._choose_repository(repository)
         self._choose_agent(agent)
         self._offer_reviewers()
-        abilities = {f"JOB_API_{ability.upper()}": "true" for ability in _ABILITIES}
+        abilities = {f"JOB_API_{ability.upper()}": "true" for ability in _ABILITIES if ability not in WISHES}
         self.answers.keep_all(_OURS | {"JOB_API_KEY": key} | abilities)
         if self.dialogue.has_errors(machine):
             raise SetupStopped("Fix this, and run `pagehand setup` again.")

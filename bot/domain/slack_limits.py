@@ -83,6 +83,8 @@ _METHODS: Mapping[str, Limit] = {
     "conversations.info": TIER_3,
     "conversations.join": TIER_3,
     "conversations.replies": TIER_3,
+    "files.completeUploadExternal": TIER_4,
+    "files.getUploadURLExternal": TIER_4,
     "files.info": TIER_4,
     "usergroups.users.list": TIER_2,
     "users.conversations": TIER_3,

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from http import HTTPStatus as Status
 from operator import itemgetter
@@ -24,11 +25,12 @@ from bot.errors import (
     NoSuchProject,
 )
 from bot.jobapi.http_errors import JobApiOperation, error_for_status, error_without_answer
-from bot.jobapi.models import Job, PromptCall, PromptFile, Requester, SeenJob
+from bot.jobapi.models import LARGEST_PICTURE, Job, PromptCall, PromptFile, Requester, SeenJob
 from bot.jobapi.probe import NO_JOB
 from bot.jobapi.settings import JobApiSettings
 from bot.jobapi.transport import HEADERS, JobApiTransport, read_body
 from bot.jobapi.wire import (
+    MAX_BODY,
     MAX_WORDS,
     cancel_body,
     error_message_in,
@@ -109,6 +111,11 @@ class HttpJobApi:
         of = self._of(project)
         return await of.get(JobApiOperation.PULL_REQUEST, job_id)
 
+    async def picture(self, project: str, job_id: str, picture_id: str) -> bytes:
+        """Reads a picture of a job's details; of one that is too large, more than LARGEST_PICTURE."""
+        of = self._of(project)
+        return await of.get(JobApiOperation.PICTURE, job_id, picture_id)
+
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         """Uploads a file, to which requests can then refer. Safe to repeat.
 
@@ -178,9 +185,10 @@ class _Project:
         request = self._request("PUT", self._url(JobApiOperation.UPLOAD.value, digest), content, {"Content-Type": kind})
         return await self._exchange(JobApiOperation.UPLOAD, request)
 
-    async def get(self, operation: JobApiOperation, job_id: str) -> bytes:
+    async def get(self, operation: JobApiOperation, job_id: str, picture_id: str = "") -> bytes:
         """Reads something about a job."""
-        return await self._exchange(operation, self._request("GET", self._url(operation.value, job_id), None, {}))
+        url = self._url(operation.value, job_id).replace("{pictureId}", _segment(picture_id))
+        return await self._exchange(operation, self._request("GET", url, None, {}))
 
     async def read(self, job_id: str) -> bytes:
         """Reads a job."""
@@ -189,10 +197,14 @@ class _Project:
     def job_in(self, body: bytes, job_id: str) -> Job:
         """Returns the job of a response. Raises JobApiUnreadable."""
         try:
-            return parse_job(body, self._hide_key, asked_id=job_id)
+            job = parse_job(body, self._hide_key, asked_id=job_id)
         except JobApiUnreadable as error:
             words = self._words_in(body)
             problem = str(error)
+        else:
+            if job.details is None or not job.details.pictures or self.settings.pictures:
+                return job
+            return replace(job, details=job.details.model_copy(update={"pictures": ()}))
         raise JobApiUnreadable(problem, words=words)
 
     def _url(self, template: str, job_id: str) -> str:
@@ -266,7 +278,8 @@ class _Project:
                 # authentication, none of which is needed.
                 response = await self._transport.handle_async_request(request)
                 try:
-                    body = await read_body(response)
+                    most = LARGEST_PICTURE if operation is JobApiOperation.PICTURE else MAX_BODY
+                    body = await read_body(response, most)
                 finally:
                     await response.aclose()
         except Exception as error:  # noqa: BLE001 - aiohttp lets built-in errors through on malformed responses

@@ -27,7 +27,7 @@ from bot.runtime.text import printable_line
 
 class JobApiOperation(Enum):
     """The calls of the job API, with their paths; a project's settings can have another one for GET. The meaning of a
-    404 depends on the call. The last four are not in the specification; Pagehand's own job server has them.
+    404 depends on the call. The last five are not in the specification; Pagehand's own job server has them.
     """
 
     CREATE = "/v2/agent/{projectId}/job"
@@ -36,6 +36,7 @@ class JobApiOperation(Enum):
     CANCEL = "/v2/agent/{projectId}/job/{id}/cancel"
     DISCARD = "/v2/agent/{projectId}/job/{id}/discard"
     PULL_REQUEST = "/v2/agent/{projectId}/job/{id}/pull-request"
+    PICTURE = "/v2/agent/{projectId}/job/{id}/picture/{pictureId}"
     UPLOAD = "/v2/agent/{projectId}/file/{id}"
 
 

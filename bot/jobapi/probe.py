@@ -80,7 +80,7 @@ class JobApiProbe:
             "requester": _is_described(document, b"requestedBy"),
             "instruction": _is_described(document, b'"instruction"'),
             "pull_request": _is_described(document, b'"getPullRequest"'),
-            "modes": _is_described(document, b'"mode"'),
+            "pictures": _is_described(document, b'"getPicture"'),
         }
 
     async def _ask(self, method: str, path: str, headers: dict[str, str] | None = None) -> _Answer | None:

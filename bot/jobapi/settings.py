@@ -61,7 +61,7 @@ class JobApiSettings(BaseModel):
     call.
 
     `max_connections` limits the connections for polls, and separately those for creates and messages. `default_pause`
-    is the pause for a busy project if the job API gives no time.
+    is the pause for a busy project if the job API gives no time. `pictures`: whether a job's pictures are wanted.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -73,3 +73,4 @@ class JobApiSettings(BaseModel):
     timeout: Annotated[float, Field(gt=0, le=300)] = 20.0
     default_pause: Annotated[float, Field(ge=0, le=3600)] = DEFAULT_PAUSE
     max_connections: Annotated[int, Field(ge=1, le=1000)] = MOST_CONNECTIONS
+    pictures: bool = False

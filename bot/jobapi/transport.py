@@ -96,13 +96,13 @@ def job_api_proxy(base_url: str) -> httpx.Proxy | None:
     raise ConfigError([MALFORMED])
 
 
-async def read_body(response: httpx.Response) -> bytes:
-    """Returns the body, decompressed. Stops soon after MAX_BODY, and a longer body counts as unreadable."""
+async def read_body(response: httpx.Response, most: int = MAX_BODY) -> bytes:
+    """Returns the body, decompressed. Stops soon after so many bytes, and a longer body counts as unreadable."""
     body = bytearray()
     if not isinstance(response.stream, httpx.AsyncByteStream):
         raise TypeError("the transport answers without a stream")
     async for chunk in response.stream:
         body += chunk
-        if len(body) > MAX_BODY:
+        if len(body) > most:
             break
     return unzipped(bytes(body))

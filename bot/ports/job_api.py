@@ -30,6 +30,9 @@ class JobApi(Protocol):
     async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
         """Discards the unfinished work of a failed job; safe to repeat. Only if the job's details mention such work."""
 
+    async def picture(self, project: str, job_id: str, picture_id: str) -> bytes:
+        """Reads a picture of a job's details."""
+
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         """Uploads a file to the job API; safe to repeat. Only if it accepts files."""
 

@@ -152,6 +152,11 @@ class Chat(Protocol):
     async def update(self, thread: Thread, notice: Notice, ts: str) -> None:
         """Updates a post to what the notice says now."""
 
+    async def upload(self, name: str, content: bytes, *, words: str) -> str:
+        """Uploads a picture that nobody sees yet, with words for those who cannot see it. Returns its id once Slack can
+        show it; the caller waits for as long as it likes.
+        """
+
     async def find(self, thread: Thread, key: str) -> str | None:
         """Returns the `ts` of the message with this key: in the thread or, while the thread has no `ts`, in the
         channel since the thread was recorded.

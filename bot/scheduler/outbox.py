@@ -19,10 +19,12 @@ from bot.domain.threads.reply_rules import ReplyModes, everyone
 from bot.domain.threads.thread import Thread
 from bot.notices.answers import AnswerMissing, AnswerRequested, Introduction
 from bot.notices.notice import CARD_CHANGED, CardChanged, Delivery, ReactionChanged
+from bot.notices.pictures import PicturesShown
 from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
 from bot.ports.job_api import JobApi
 from bot.ports.slack import ChannelReader, Chat
 from bot.runtime.logging import LogContext
+from bot.scheduler.pictures import PATIENCE, only_named, with_uploaded
 from bot.scheduler.worker import ANYTHING, DueWork, SlackWorker, WorkerSettings, about
 from bot.service.delivery import card_posted, give_up
 from bot.store.notice_queue import ClaimedNotice
@@ -32,6 +34,10 @@ logger = logging.getLogger(__name__)
 
 ANSWER_PATIENCE = 8.0
 """Seconds to fetch a full answer while the notice is claimed."""
+
+
+MOST_UPLOADING, BUSY_PAUSE, MOST_TRIES_OF_PICTURES = 4, 2.0, 5
+"""Notices whose pictures are uploaded at a time; the seconds that others wait, and how often before they go without."""
 
 
 async def whole_answer(job_api: JobApi, thread: Thread, wanted: AnswerRequested) -> AnswerRequested:
@@ -85,7 +91,7 @@ class PausedTooLongError(Exception):
 class Outbox(SlackWorker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts` attempts. `job_api` has agents' full answers; `rules` say
     in which of the `channels` Pagehand may be used, `modes` which replies count, and `limits` how often Slack may be
-    called. `delivered`: see Delivered.
+    called. `upload_patience`: see PATIENCE. `delivered`: see Delivered.
     """
 
     name = "outbox"
@@ -102,6 +108,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         max_attempts: int = delivery.MAX_ATTEMPTS,
         modes: ReplyModes = everyone,
         limits: SlackLimits = SLACK_LIMITS,
+        upload_patience: float = PATIENCE,
         delivered: Delivered = lambda _, __: None,
     ) -> None:
         super().__init__(store, settings, concurrency=16)
@@ -114,6 +121,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
         self._limits = limits
         self._delivered = delivered
         self._reacting = 0
+        self._upload_patience = upload_patience
+        self._uploading = 0
 
     async def claim(self, limit: int) -> Sequence[ClaimedNotice]:
         """Claims due notices, of each kind as many as Slack's limits allow. Reactions get at most half the slots: if
@@ -202,8 +211,35 @@ class Outbox(SlackWorker[ClaimedNotice]):
                     raise errors.ChatRejected(refusal)
                 self._require_lease(claimed_at)
                 return await self._say_once(item, claimed_at)
+            case PicturesShown() if notice.message.to_upload:
+                item = await self._with_pictures(item)
+                self._require_lease(claimed_at)
+                return await self._say_once(item, claimed_at)
             case _:
                 return await self._say_once(item, claimed_at)
+
+    async def _with_pictures(self, item: ClaimedNotice) -> ClaimedNotice:
+        """Uploads the pictures, and records that before they are posted, so that it is not done twice. A few at a time:
+        posts must not wait for Slack to look at pictures.
+        """
+        notice = item.notice
+        if not isinstance(notice.message, PicturesShown):
+            return item
+        message = only_named(notice.message)
+        if notice.attempts <= MOST_TRIES_OF_PICTURES:
+            if self._uploading >= MOST_UPLOADING:
+                raise errors.ChatRateLimited("others_upload", retry_after=BUSY_PAUSE, method="files")
+            self._uploading += 1
+            try:
+                message = await with_uploaded(
+                    self._job_api, self._chat, item.thread, notice.message, self._upload_patience
+                )
+            finally:
+                self._uploading -= 1
+        notice = replace(notice, message=message)
+        if not await self._store.transact(lambda tx: tx.notices.keep_content(notice, self._owner)):
+            raise PausedTooLongError
+        return replace(item, notice=notice)
 
     async def _tell(self, item: ClaimedNotice, claimed_at: float) -> None:
         notice, thread = item.notice, item.thread

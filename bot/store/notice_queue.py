@@ -37,7 +37,15 @@ from bot.queue.claims import FREE, NOW, due, first_due
 from bot.queue.columns import CleanText
 from bot.store.claims import PATIENCE, claim_candidates, claiming, leave_newer_kinds
 from bot.store.notices import SENDING, Notices
-from bot.store.schema.rows import LASTING, PULL_REQUEST, notice_from, thread_from, thread_to_speak_in, unknown_kind
+from bot.store.schema.rows import (
+    LASTING,
+    PULL_REQUEST,
+    message_text,
+    notice_from,
+    thread_from,
+    thread_to_speak_in,
+    unknown_kind,
+)
 from bot.store.schema.tables import NoticeState, notices, pull_requests, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
@@ -233,6 +241,11 @@ class NoticeQueue(Notices):
         await self._slack_calls.record(budget)
         claimed, _ = await claim_candidates(self._session, _CLAIM, found, _claimed, owner=owner, lease=lease)
         return claimed
+
+    async def keep_content(self, notice: Notice, owner: str) -> bool:
+        """Saves what a notice that is being delivered says."""
+        held = update(notices).where(notices.c.id == notice.id, notices.c.claimed_by == owner, SENDING)
+        return (await self._session.execute(held.values(message=message_text(notice.message)))).rowcount == 1
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
         """Ends a notice; a CARD or REACTION with a newer revision stays open. `ts`: the message's, if there is one."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bot.app.settings.projects import ProjectSettings
 from bot.domain.findings import Finding, FindingStatus
-from bot.domain.projects import JobApiAbilities
+from bot.domain.projects import WISHES, JobApiAbilities
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.jobapi.client import HttpJobApi
 from bot.jobapi.probe import NO_JOB, FoundAddress, JobApiProbe
@@ -20,9 +20,9 @@ _GIVES = {
     "files": "files go along with requests, instead of links",
     "instruction": "the job API knows a person's own words from the context that comes with them",
     "pull_request": "a pull request's checks, reviews and end come into the thread without a token here",
+    "pictures": "pictures that the agent adds to pages come into the thread",
     "idempotent": "what may have arrived is sent again without asking",
     "requester": "pull requests say who asked",
-    "modes": "people can ask to see a plan first, to get only an answer, and for a model",
 }
 
 
@@ -111,6 +111,8 @@ def _ability(check: str, setting: str, told: bool, *, can: bool | None) -> Findi
         return Finding.not_checked(check, f"Whether {setting} fits cannot be found out without starting a job.")
     if can is told:
         return Finding.ok(check, f"{setting}={str(told).lower()} agrees with the job API.")
+    if can and check.rpartition(".")[2] in WISHES:
+        return Finding.ok(check, f"{setting}=false: with it, {gives}.")
     if can:
         why, fix = f"With it, {gives}.", f"Set {setting}=true (in a projects' file: {setting[8:].lower()} = true)."
         return Finding.warning(check, f"The job API can do more than {setting}=false uses.", why=why, fix=fix)

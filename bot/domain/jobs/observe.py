@@ -27,6 +27,7 @@ from bot.domain.jobs.job import (
     report_of,
 )
 from bot.domain.jobs.outages import JobApiUnavailable, found, not_found, note_outage, why_rejected
+from bot.domain.jobs.pictures import note_pictures
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.jobs.proposals import note_proposal, note_waiting
 from bot.domain.jobs.proposals import tells_of_an_end as plan_tells_of_an_end
@@ -197,7 +198,8 @@ def _note_seen(state: ThreadState, seen: _Seen, polling: Polling) -> tuple[Threa
     state, question = _note_question(state, seen.details, news)
     if planned or _tell_of_an_end(news):
         state = _note_end(state, seen.details)
-    return state, plan + news + link + question
+    state, pictures = note_pictures(state, seen.details)
+    return state, plan + news + link + question + pictures
 
 
 def _filled(job: Job, before: Job | None) -> Job:

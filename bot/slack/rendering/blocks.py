@@ -7,7 +7,7 @@ from itertools import starmap
 from typing import Any
 
 from bot.notices.said import Button, ButtonId
-from bot.slack.rendering.text import safe_url, shorten_plain
+from bot.slack.rendering.text import label, safe_url, shorten_plain
 
 Block = dict[str, Any]
 
@@ -64,6 +64,8 @@ MAX_VALUE, MAX_OPTION, MAX_OPTION_VALUE = 2_000, 75, 150
 """Slack's limits for the value of a button, and for the label and the value of a menu's option."""
 MAX_TASKS, MAX_CARD_TITLE, MAX_CARD_BODY = 50, 150, 200
 """Slack's limits for a plan and a card. Their `block_id` stays since another one closes what a reader has opened."""
+MAX_WORDS = 300
+"""How much is said of a picture; Slack would take 2,000."""
 MAX_REASON = 1_000
 """How much of a foreign reason is shown."""
 MAX_TEXT = 3_500
@@ -112,6 +114,16 @@ def section(text: str) -> Block:
 def markdown(text: str) -> Block:
     """Returns a block of Markdown that is already safe (bot.slack.rendering.agent_markdown)."""
     return {"type": "markdown", "text": text}
+
+
+def image(file: str, words: str, title: str) -> Block:
+    """Returns a picture that was uploaded, with words for those who cannot see it, and its name."""
+    shown = {
+        "slack_file": {"id": file},
+        "alt_text": label(words, MAX_WORDS),
+        "title": plain_text(label(title, MAX_WORDS)),
+    }
+    return {"type": "image"} | shown
 
 
 def paragraph(text: str, *buttons: Block) -> ChatMessage:

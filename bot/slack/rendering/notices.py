@@ -11,6 +11,7 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, Thr
 from bot.notices.answers import CONTINUED, EMPTY, AnswerRequested, PostNotDelivered, PromptRequested, StatusRequested
 from bot.notices.job import SHOW_ALL, JobEnd, PullRequestFound, QuestionAsked, asked, failed_checks
 from bot.notices.notice import Notice, NoticeContent
+from bot.notices.pictures import PicturesShown
 from bot.notices.proposals import ProposalMade
 from bot.notices.pull_requests import PullRequestNews
 from bot.notices.questions import CHOOSE_PROJECT as CHOOSE_LABEL
@@ -81,6 +82,8 @@ def _made_of_one(thread: Thread, message: NoticeContent, show: MessageContext) -
             person = show.person(message.person_id or thread.requester_id)
             question, choices = _question(thread, message.question, message.fields, show)
             return blocks.paragraph(f"{person} {question}", *choices)
+        case PicturesShown():
+            return _with_pictures(message, show)
         case ProposalMade():
             return _proposal(thread, message, show)
         case ProjectAsked():
@@ -129,6 +132,13 @@ def _text(words: str, parts: Sequence[str]) -> str:
     for part in filter(None, parts):
         words = f"{words}\n{part}" if len(words) + len(part) < blocks.MAX_TEXT else words
     return words
+
+
+def _with_pictures(message: PicturesShown, show: MessageContext) -> ChatMessage:
+    """Returns the message with the pictures that Slack has; its text names them all."""
+    shown = [each for each in message.pictures if each.file]
+    images = (blocks.image(each.file, each.alt or each.path, each.path) for each in shown)
+    return ChatMessage(message.words_beside(show, ()), (blocks.section(message.words_beside(show, shown)), *images))
 
 
 def _question(

@@ -101,6 +101,7 @@ NEEDED_SCOPES = (
     Scope("chat:write", "nothing can be posted", required=True),
     Scope("commands", "there are no slash command and no shortcuts", required=True),
     Scope("files:read", "the agent gets the names and links of files, and never what is in them"),
+    Scope("files:write", "pictures of pages are named in the thread, and not shown"),
     Scope(
         "groups:history",
         "replies in private channels never arrive, threads there cannot be read, and a post there whose answer was "

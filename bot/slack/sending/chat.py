@@ -26,6 +26,7 @@ from bot.slack.sending.conversations import Permalinks, raw_messages
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import names_in
+from bot.slack.sending.pictures import upload_picture
 from bot.slack.sending.rich_blocks import RichBlocks
 from bot.slack.sending.web_api import call
 
@@ -83,6 +84,10 @@ class SlackChat(Chat):
     async def update(self, thread: Thread, notice: Notice, ts: str) -> None:
         """See Chat."""
         await self._update(thread.channel_id, ts, (await self._messages(thread, notice))[0])
+
+    async def upload(self, name: str, content: bytes, *, words: str) -> str:
+        """See Chat."""
+        return await upload_picture(self.client, name, content, words)
 
     async def find(self, thread: Thread, key: str) -> str | None:
         """See Chat. Searches what was posted since the thread was recorded: in it, or in the channel if it has no first

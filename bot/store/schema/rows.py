@@ -16,7 +16,7 @@ from bot.domain.requests.request import NO_ATTACHMENTS, Attachments, Person, Rep
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import UnreadableRow
 from bot.jobapi.models import Requester
-from bot.notices import answers, job, proposals, questions
+from bot.notices import answers, job, pictures, proposals, questions
 from bot.notices import pull_requests as pull_request_notices
 from bot.notices import requests as request_notices
 from bot.notices.notice import (
@@ -36,7 +36,7 @@ from bot.store.schema.tables import early_replies, notices, pull_requests, reque
 
 T = TypeVar("T")
 
-FAMILIES = (answers, job, proposals, pull_request_notices, questions, request_notices)
+FAMILIES = (answers, job, pictures, proposals, pull_request_notices, questions, request_notices)
 """Imported so that each of their notices is known by its kind."""
 
 

@@ -35,6 +35,7 @@ from bot.jobapi.models import (
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
 from bot.notices.job import JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
+from bot.notices.pictures import PagePicture, PicturesShown
 from bot.notices.proposals import ProposalMade, ProposalPressed
 from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import SHOW_ANSWER, ChatMessage
@@ -42,6 +43,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.pictures import send_bytes
 from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session, slack_proxy
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 from bot.workspace.wire.interaction_payloads import find_action
@@ -462,3 +464,68 @@ async def test_the_requester_has_a_name_an_id_and_the_threads_permalink() -> Non
     assert (found.name, found.id) == ("ana", ana)
     assert found.url is not None
     assert found.url.endswith(f"/archives/{thread.channel_id}/p{(thread.ts or '').replace('.', '')}")
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+METHODS = ("files.getUploadURLExternal", "files.completeUploadExternal", "files.info")
+
+
+def pictures(file: str, alt: str = "The form", *others: PagePicture) -> Notice:
+    shown = PagePicture("p1", "docs/form.png", alt, shown=True, file=file)
+    return notice(PicturesShown(LINK, (shown, *others), 1 + len(others)), "th1/pictures/1")
+
+
+async def test_an_uploaded_picture_is_shown_in_a_post_with_its_key(world: SlackWorld) -> None:
+    thread = await world.posted()
+    file = await world.chat.upload("form.png", PNG, words="The form")
+    hostile = "<!channel> <@U0ANA> <https://evil.example|x>"
+    other = PagePicture("p2", f"{hostile}.png", hostile)
+    await world.chat.post(thread, pictures(file, hostile, other))
+    said = world.workspace.channels.messages("docs")[-1]
+    assert said.blocks
+    words, image = said.blocks
+    assert image["slack_file"] == {"id": file}
+    assert "<" not in (image["alt_text"] + image["title"]["text"]).replace("<\u2060", "")
+    assert said.metadata == {"event_type": "pagehand_notice", "event_payload": {"key": "th1/pictures/1"}}
+    assert "docs/form.png" not in words["text"]["text"]
+    shown = words["text"]["text"]
+    assert [shown.count(f"<{LINK}>"), shown.count("<")] == [1, 1], "nothing else is a link or a mention"
+    assert "<!" not in said.text
+    assert "<@" not in said.text
+    assert world.workspace.state.files.content(file) == PNG
+    assert [call.method for call in world.workspace.web_api.calls if "files" in call.method][:2] == [*METHODS[:2]]
+
+
+async def test_without_blocks_all_pictures_are_named(world: SlackWorld) -> None:
+    thread = await world.posted()
+    await world.chat.post(thread, replace(pictures("F404"), without_blocks=True))
+    said = world.workspace.channels.messages("docs")[-1]
+    assert (said.blocks, "• The form (docs/form.png)" in said.text) == (None, True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_each_step_of_an_upload_can_fail(world: SlackWorld, method: str) -> None:
+    faults = world.workspace.faults
+    for fault, kind in (
+        (partial(faults.rate_limit, method=method), ChatRateLimited),
+        (partial(faults.server_error, method=method), ChatUncertain),
+    ):
+        fault()
+        with pytest.raises(kind):
+            await world.chat.upload("form.png", PNG, words="x")
+        faults.clear()
+
+
+async def test_what_slack_takes_for_no_picture_is_refused(world: SlackWorld) -> None:
+    with pytest.raises(ChatRejected, match="not_a_picture"):
+        await world.chat.upload("form.png", b"<html>", words="x")
+    world.workspace.credentials.remove_scopes("files:write")
+    with pytest.raises(ChatMissingScope, match="missing_scope"):
+        await world.chat.upload("form.png", PNG, words="x")
+
+
+async def test_bytes_that_do_not_arrive_as_told_are_an_error(world: SlackWorld) -> None:
+    async with another_chat(world) as chat:
+        for address in (f"{world.workspace.origin}/upload/v1/F404", "http://127.0.0.1:9/upload"):
+            with pytest.raises(ChatError):
+                await send_bytes(chat.client, address, PNG)

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
 from bot.domain.findings import Finding, FindingStatus, LastTime
+from bot.domain.projects import JobApiAbilities
 from bot.store.schema.migration import known_versions
 from bot.workspace.model.app_config import AppConfig, SlashCommand
 
@@ -44,10 +45,7 @@ async def setup(used: str) -> AsyncIterator[Setup]:
 async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup) -> None:
     assert await setup.faults() == {}
     not_checked = {check for check, finding in setup.found.items() if finding.status is FindingStatus.NOT_CHECKED}
-    abilities = {
-        f"job_api.docs.{ability}" for ability in ("idempotent", "instruction", "modes", "pull_request", "requester")
-    }
-    assert not_checked <= abilities
+    assert not_checked <= {f"job_api.docs.{each.name}" for each in fields(JobApiAbilities)}
     assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
     assert setup.job_api.created == []
 

@@ -33,7 +33,7 @@ from bot.errors import (
     NotTheJobApi,
 )
 from bot.jobapi.client import HttpJobApi
-from bot.jobapi.models import Job, JobDetails, PromptCall, Requester
+from bot.jobapi.models import LARGEST_PICTURE, Job, JobDetails, Picture, PromptCall, Requester
 from bot.jobapi.settings import JobApiSettings
 from bot.jobapi.wire import MAX_WORDS
 from bot.ports.job_api import JobApi
@@ -189,7 +189,7 @@ def settings(base_url: str, **more: Any) -> JobApiSettings:
     return JobApiSettings(base_url=base_url, api_key=SecretStr(KEY), **more)
 
 
-async def fault_of(call: Awaitable[Job]) -> JobApiError:
+async def fault_of(call: Awaitable[object]) -> JobApiError:
     with pytest.raises(JobApiError) as caught:
         await asyncio.wait_for(call, SECONDS)
     fault = caught.value
@@ -266,6 +266,32 @@ async def test_the_requester_is_sent_and_details_come_back_without_our_key(serve
     asked = {"name": "Ana", "id": "U0ANA", "url": "https://slack.example/p1"}
     assert json.loads(server.came[0][3]) == {"prompt": "And that", "requestedBy": asked}
     assert job.details == JobDetails(summary="The key is ***")
+
+
+PICTURED = JOB[:-1] + b', "details": {"pictures": [{"id": "ab/c", "path": "x.png", "size": 3}, {"id": 7}]}}'
+
+
+async def test_pictures_are_told_where_they_are_wanted_and_read_by_their_id(server: Server) -> None:
+    server.reply = answering(200, PICTURED)
+    assert (await server.open().get("acme", "job_1")).details == JobDetails()
+    wanted = server.open(pictures=True)
+    told = (await wanted.get("acme", "job_1")).details or JobDetails()
+    assert told == JobDetails(pictures=(Picture(id="ab/c", path="x.png", size=3),))
+    server.reply = answering(200, b"\x89PNG\x00\xff", content_type="image/png")
+    assert await wanted.picture("acme", "job_1", told.pictures[0].id) == b"\x89PNG\x00\xff"
+    assert server.came[-1][:2] == ("GET", "/v2/agent/acme/job/job_1/picture/ab%2Fc")
+
+
+async def test_a_picture_that_is_too_large_is_not_read_to_its_end(server: Server) -> None:
+    server.reply = answering(200, bytes(2 * LARGEST_PICTURE))
+    read = await server.open().picture("acme", "job_1", "x")
+    assert LARGEST_PICTURE < len(read) < 1.1 * LARGEST_PICTURE
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_a_picture_that_is_gone_says_so(server: Server, status: int) -> None:
+    server.reply = answering(status, b'{"error": "this picture is no longer in the repository"}')
+    assert isinstance(await fault_of(server.open().picture("acme", "job_1", "x")), JobGone)
 
 
 # -- the table of faults: answers -------------------------------------------------------------------------------------

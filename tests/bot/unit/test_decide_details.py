@@ -27,6 +27,7 @@ from bot.jobapi.models import (
 )
 from bot.notices.job import JobActiveAgain, JobFailed, JobFinished, PullRequestFound, QuestionAsked
 from bot.notices.notice import NewNotice, NoticeContent
+from bot.notices.pictures import PicturesShown
 
 pytestmark = pytest.mark.promise("agent's words")
 
@@ -400,3 +401,49 @@ def test_an_earlier_link_is_not_shown_for_a_pending_pull_request() -> None:
     second = "https://example.org/pull/2"
     (found,) = play.see(job("completed", JobDetails(revision="b2"), second))
     assert found.message == PullRequestFound(second, changed=True)
+
+
+def pictured(*ids: str, state: PullRequestState = PullRequestState.OPEN, **fields: Any) -> JobDetails:
+    pictures = [models.Picture(id=each, path=f"{each}.png", mimetype="image/png", size=9, **fields) for each in ids]
+    return JobDetails(summary="Done.", pictures=tuple(pictures), pull_request=PullRequestDetails(state=state))
+
+
+def pictures(news: list[NewNotice]) -> list[list[str]]:
+    return [[p.id for p in each.message.pictures] for each in news if isinstance(each.message, PicturesShown)]
+
+
+def test_pictures_follow_the_end_with_the_pull_request_each_once() -> None:
+    play = PolledJob()
+    told = play.see(job("active", pictured("a")), job("completed", pictured("a", "b", "a"), LINK))
+    assert [type(each.message) for each in told] == [JobFinished, PicturesShown]
+    assert pictures(told) == [["a", "b"]]
+    assert play.see(job("completed", pictured("a", "b"), LINK)) == []
+    play.follow_up()
+    assert pictures(play.see(job("active", pictured("b", "c"), LINK))) == []
+    assert pictures(play.see(job("failed", pictured("b", "c"), LINK))) == []
+    play.follow_up()
+    pending = pictured("b", "c", state=PullRequestState.PENDING)
+    assert pictures(play.see(job(), job("completed", pending))) == []
+    assert pictures(play.see(job("completed", pictured("b", "c"), LINK))) == [["c"]]
+    assert len({each.key for each in play.told}) == len(play.told)
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({}, True),
+        ({"mimetype": "image/webp"}, False),
+        ({"mimetype": None}, False),
+        ({"size": None}, False),
+        ({"size": models.LARGEST_PICTURE + 1}, False),
+        ({"size": models.LARGEST_PICTURE}, True),
+    ],
+)
+def test_pictures_that_slack_cannot_show_are_only_named(fields: dict[str, Any], *, shown: bool) -> None:
+    first = pictured("a").pictures[0].model_copy(update=fields)
+    rest = pictured("b", "c", "d").pictures
+    details = pictured("a").model_copy(update={"pictures": (first, *rest)})
+    (notice,) = [each.message for each in PolledJob().see(job(), job("completed", details, LINK))][1:]
+    assert isinstance(notice, PicturesShown)
+    expected = ["a", "b"] if shown else ["b", "c"]
+    assert [each.id for each in notice.pictures if each.shown] == expected

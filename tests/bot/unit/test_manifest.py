@@ -43,6 +43,8 @@ USED = {
     "users.conversations": "channels:read",
     "users.info": "users:read",
     "conversations.info": "channels:read",
+    "files.completeUploadExternal": "files:write",
+    "files.getUploadURLExternal": "files:write",
     "files.info": "files:read",
     "usergroups.list": "usergroups:read",
     "usergroups.users.list": "usergroups:read",

@@ -45,17 +45,16 @@ class FakeJobApi:
     """A job API in memory. `faults` are raised first, in order; those in `after` once the call was carried out.
     `faults_of` are those of one operation alone.
 
-    `prompt_calls` are all creates and messages, `requesters` came with them, `files` with each prompt.
-    `outdated_answers` are returned for the next messages instead of the current job. `cancels`, `files_taken` and
-    `modes` are what this job API can do beyond its specification; `uploads` are the uploaded files, by id.
+    `requesters` came with the calls, `files` with each prompt. `outdated_answers` are returned for the next messages
+    instead of the current job. `pictures` are those of all jobs, by id. `cancels` and `files_taken` are what this job
+    API can do beyond its specification; `uploads` are the uploaded files, by id.
     """
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
-        self.prompt_calls: list[PromptCall] = []
-        self.modes = False
         self.created: list[str] = []
         self.messages: dict[str, list[str]] = defaultdict(list)
+        self.calls_of: dict[str, list[PromptCall]] = defaultdict(list)
         """The messages to each job."""
         self.faults: list[JobApiError] = []
         self.after: list[JobApiError] = []
@@ -70,10 +69,10 @@ class FakeJobApi:
         self.discarded: list[str] = []
         self.files_taken = False
         self.uploads: dict[str, bytes] = {}
+        self.pictures: dict[str, bytes] = {}
         self.uploaded_to: list[str] = []
 
     async def create(self, project: str, call: PromptCall) -> Job:
-        self.prompt_calls.append(call)
         self.requesters.append(call.requester)
         self._fail(self.faults_of["create"] or self.faults)
         self.files[call.prompt] = tuple(call.files)
@@ -85,13 +84,13 @@ class FakeJobApi:
         return job
 
     async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
-        self.prompt_calls.append(call)
         self.requesters.append(call.requester)
         self._fail(self.faults_of["send_message"] or self.faults)
         self.files[call.prompt] = tuple(call.files)
         if job_id not in self.jobs:
             raise JobGone("no such job")
         self.messages[job_id].append(call.prompt)
+        self.calls_of[job_id].append(call)
         self.show(job_id, "active")
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]
@@ -128,6 +127,12 @@ class FakeJobApi:
             self.jobs[job_id] = replace(job, details=job.details.model_copy(update={"partial_work": None}))
         self._fail(self.after)
         return self.jobs[job_id]
+
+    async def picture(self, project: str, job_id: str, picture_id: str) -> bytes:
+        self._fail(self.faults_of["picture"])
+        if picture_id not in self.pictures:
+            raise JobGone("no such picture")
+        return self.pictures[picture_id]
 
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         self._fail(self.faults)
@@ -218,6 +223,8 @@ class FakeChat:
         """The threads whose card was sent without blocks."""
         self.all_reactions: dict[str, list[Reaction]] = {}
         """The reactions on each message, the newest last."""
+        self.uploaded: list[tuple[str, bytes, str]] = []
+        """The name of each file, its bytes, and the words for it."""
         self.private: list[NoticeContent] = []
         self.private_places: list[PrivatePlace] = []
         """Where each of these was posted."""
@@ -264,6 +271,13 @@ class FakeChat:
         self._begin("update", thread)
         self.updated[notice.key] = thread
         self.after("update", thread)
+
+    async def upload(self, name: str, content: bytes, *, words: str) -> str:
+        self.calls.append("upload")
+        self.fault("upload", None)
+        self.uploaded.append((name, content, words))
+        self.after("upload", None)
+        return f"F{len(self.uploaded)}"
 
     async def find(self, thread: Thread, key: str) -> str | None:
         self._begin("find", thread)

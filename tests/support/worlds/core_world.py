@@ -29,6 +29,7 @@ from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.gathering import ContextGatherer, FetchLimits
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
+from bot.scheduler.pictures import PATIENCE
 from bot.scheduler.pull_request_poller import PullRequestPoller
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
@@ -96,6 +97,7 @@ class CoreWorld:
         self.slack_limits = ANY_NUMBER
         self.hold_back = 0.0
         self.heard_since = -math.inf
+        self.upload_patience = PATIENCE
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
         """Builds the parts; called again for a restarted process. `max_attempts`: of a notice;
@@ -116,7 +118,7 @@ class CoreWorld:
             self.rereader,
             ContextGatherer(self.reading.ports, projects.abilities, self.people, self.masker, self.fetch_limits),
             rules=self.rules,
-            projects=projects,
+            projects=self.projects,
             polling=polling,
         )
         self.file_uploader = FileUploader(
@@ -151,6 +153,7 @@ class CoreWorld:
             max_attempts=max_attempts,
             modes=self.reply_mode,
             limits=self.slack_limits,
+            upload_patience=self.upload_patience,
         )
         return self
 
@@ -189,7 +192,6 @@ class CoreWorld:
             cancel=self.job_api.cancels,
             files=self.job_api.files_taken,
             pull_request=self.tells_pull_requests,
-            modes=self.job_api.modes,
         )
 
     def restart(self, owner: str) -> None:

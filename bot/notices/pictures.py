@@ -1,0 +1,67 @@
+"""The post with the pictures of a pull request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.notices.notice import NoticeContent, NoticeKey
+from bot.notices.said import Markup, Renderer, Said, joined
+
+if TYPE_CHECKING:
+    from bot.domain.threads.thread import Thread  # whose state contains a notice
+
+NAMED = 8
+"""Pictures that are named; all are counted."""
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class PagePicture:
+    """A picture of a page. `shown`: as a picture, for which it needs a `file`, its id once it is uploaded to Slack.
+    Otherwise only its path and the page's words for it are.
+    """
+
+    id: str
+    path: str
+    alt: str = ""
+    shown: bool = False
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class PicturesShown(NoticeContent, kind="pictures_shown"):
+    """Pictures that the pull request at `link` adds or changes: the first of `count`."""
+
+    link: str
+    pictures: tuple[PagePicture, ...]
+    count: int
+
+    @property
+    def to_upload(self) -> bool:
+        """Whether it cannot be posted yet."""
+        return any(each.shown and not each.file for each in self.pictures)
+
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """Names them all, for where none can be shown."""
+        return Said(self.words_beside(show, ()))
+
+    def words_beside(self, show: Renderer, shown: Sequence[PagePicture]) -> Markup:
+        """Names the pictures that are not shown beside these words."""
+        words = "{count} pictures in the pull request are new or changed: {link}"
+        if self.count == 1:
+            words = "1 picture in the pull request is new or changed: {link}"
+        named = [each for each in self.pictures if each not in shown][:NAMED]
+        lines = [show("• {name}", name=show.line(name_of(each), _LONGEST)) for each in named]
+        left = self.count - len(named) - len(shown)
+        more = [show("• and {count} more", count=left)] if left > 0 else []
+        return joined([show(words, count=self.count, link=show.link(self.link)), *lines, *more], "\n")
+
+    @staticmethod
+    def key(digest: str) -> NoticeKey:
+        """Told once for the same pictures."""
+        return NoticeKey(f"pictures/{digest}")
+
+
+def name_of(picture: PagePicture) -> str:
+    """Returns what a reader is told of a picture."""
+    return f"{picture.alt} ({picture.path})" if picture.alt else picture.path
