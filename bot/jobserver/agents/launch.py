@@ -111,7 +111,6 @@ class AgentLaunch:
             launch,
             model=None if is_listed else model,
             placeholders={**self.placeholders, MODEL: model},
-            login=self.login and replace(self.login, model=None if model == _ITS_OWN else model),
         )
 
     def for_task(self, task: EditTask) -> "AgentLaunch":
@@ -198,7 +197,9 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
     relayed = login if relays_models(settings) else None
     if relayed is not None:
         relayed.check_address()
-        relayed = replace(relayed, own=frozenset((*agent.keys, *agent.address_variables)))
+        own_variables = frozenset((*agent.keys, *agent.address_variables))
+        model = None if settings.model == _ITS_OWN else settings.model
+        relayed = replace(relayed, own=own_variables, model=model, choices=settings.models)
     launch = AgentLaunch(
         agent,
         {**passed, **own},

@@ -96,6 +96,8 @@ CLAUDE = Agent(
     model_variable="ANTHROPIC_MODEL",
     # It lists models by one word each, but also accepts full names.
     listed_models=re.compile(r"(?!claude-).+"),
+    # Otherwise a model decides in its plan mode, and nobody is asked.
+    files=lambda _model, _environment: {".claude/settings.json": '{"disableAutoMode": "disable"}\n'},
     login="set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN as `claude setup-token` prints it",
 )
 CODEX = Agent(

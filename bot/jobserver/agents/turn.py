@@ -15,7 +15,7 @@ from acp import schema
 
 from bot.jobapi.models import Cost, Hide, Mode, PlanStep, StepStatus
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.permissions import READING_KINDS, SWITCHES_MODE, PermissionPolicy, ToolCalls
+from bot.jobserver.agents.permissions import READING_KINDS, SWITCHES_MODE, PermissionPolicy, ToolCall, ToolCalls
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.editors.interface import EditProgress, EditResult
 from bot.jobserver.editors.job_log import JobLog
@@ -182,7 +182,7 @@ class Turn:
     def _handle_call(self, update: schema.ToolCallStart | schema.ToolCallProgress) -> None:
         if update.tool_call_id not in self._calls:
             self._answer.interrupt()
-        call = self._calls.merge(update)
+        call = self._merged(update)
         if call.kind in READING_KINDS and len(self._read) < _MOST_READ:
             self._read.update(dict.fromkeys(call.paths))
         title = self.redact(call.title)
@@ -193,11 +193,15 @@ class Turn:
         if update.status == "failed":
             self.log.line(f"[failed] {call.title}")
 
+    def _merged(self, update: schema.ToolCallStart | schema.ToolCallProgress | schema.ToolCallUpdate) -> ToolCall:
+        """Returns the call with the update; one to leave the plan mode has the plan in its input."""
+        call, plan = self._calls.merge(update), nested(update.raw_input, "plan")
+        if call.kind == SWITCHES_MODE and isinstance(plan, str):
+            self._plan = plan[:ANSWER_LIMIT].strip()
+        return call
+
     def permission(self, request: schema.RequestPermissionRequest) -> schema.RequestPermissionResponse:
-        call = self._calls.merge(request.tool_call)
-        if call.kind == SWITCHES_MODE:
-            plan = nested(request.tool_call.raw_input, "plan")
-            self._plan = plan[:ANSWER_LIMIT].strip() if isinstance(plan, str) else self._plan
+        call = self._merged(request.tool_call)
         self.log.line(f"[{'allowed' if self.permissions.allows(call) else 'refused'}] {call.kind}: {call.described()}")
         return self.permissions.decide(call, request.options)
 
@@ -254,7 +258,7 @@ def result(
 
     Its question is one that nobody answered or, if no form was answered (after which agents like to end with a polite
     question), the last paragraph of an answer that ends with a question mark. Of a plan, or an answer that may change
-    nothing, only a form is a question: people reply to its words anyway.
+    nothing, only a form is a question: people reply to its words anyway. What was refused is no reason for these.
 
     Raises:
         EditError: there is no plan.
@@ -265,7 +269,8 @@ def result(
         last_paragraph = end.answer.strip().rpartition("\n\n")[2].strip()
         return EditResult(summary=end.answer, closing_question=last_paragraph)
     proposal = (end.plan or end.answer) if mode is Mode.PLAN else ""
-    reason = refusal_reason(refused)
+    is_enough = proposal or (mode is Mode.ASK and end.answer)
+    reason = "" if is_enough else refusal_reason(refused)
     if mode is Mode.PLAN and not proposal:
         raise EditError(f"the agent ended without a plan. {reason}".strip())
     return EditResult(summary=end.answer, reason=reason, proposal=proposal)

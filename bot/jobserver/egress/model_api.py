@@ -4,7 +4,7 @@ import hmac
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -183,10 +183,13 @@ def _no_constant(_: str) -> None:
 
 @dataclass(frozen=True)
 class RequestPolicy:
-    """What an agent may request from an API. `model`: the setting, in the agent's own notation."""
+    """What an agent may request from an API. `model`: the setting, in the agent's own notation; `choices`: those that
+    may take its place, of which a session has perhaps used each.
+    """
 
     api: ModelApi
     model: str | None = None
+    choices: Collection[str] = ()
     _logged: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def route(self, method: str, target: str, headers: CIMultiDictProxy[str]) -> Route | RefusedRequest:
@@ -239,7 +242,8 @@ class RequestPolicy:
         if not isinstance(model, str) or not model:
             return RefusedRequest("a request without a model", f"{RELAY} refuses this: it names no model.")
         name, companions = model.removeprefix("models/"), self.api.companions
-        if self._is_set(name) or (companions is not None and companions.fullmatch(name)):
+        is_set = any(_is_named(name, setting) for setting in (self.model, *self.choices) if setting is not None)
+        if is_set or (companions is not None and companions.fullmatch(name)):
             return None
         if self.model is not None:
             words = f"{RELAY} refuses the model {shown(name)}: {_SETTING} names another one."
@@ -249,14 +253,13 @@ class RequestPolicy:
             return None
         return RefusedRequest(shown(name), words)
 
-    def _is_set(self, name: str) -> bool:
-        """Compares names; agents may omit the provider of `provider/model`, and name families of models by one word."""
-        if self.model is None:
-            return False
-        wanted = _LONG_CONTEXT.sub("", self.model).removeprefix("models/")
-        if wanted in _FAMILIES:
-            return name.startswith("claude-") and wanted in name.split("-")
-        return name in {wanted, wanted.partition("/")[2]}
+
+def _is_named(name: str, setting: str) -> bool:
+    """Compares names; agents may omit the provider of `provider/model`, and name families of models by one word."""
+    wanted = _LONG_CONTEXT.sub("", setting).removeprefix("models/")
+    if wanted in _FAMILIES:
+        return name.startswith("claude-") and wanted in name.split("-")
+    return name in {wanted, wanted.partition("/")[2]}
 
 
 def _refused_form(why: str) -> RefusedRequest:

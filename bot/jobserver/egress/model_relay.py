@@ -146,7 +146,7 @@ async def model_relay(
             raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
         connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
         session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar())
-        policy = RequestPolicy(login.api, login.model)
+        policy = RequestPolicy(login.api, login.model, login.choices)
         relay = _Relay(run, await stack.enter_async_context(session), tell_refused, policy)
         server = HttpServer(
             web.Application(middlewares=[relay.answer]),

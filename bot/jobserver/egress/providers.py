@@ -196,7 +196,8 @@ class ModelLogin:
 
     `key_variable` contains the real key for the server, read again each time, and a token for the agent. `header` is
     where the API expects it, `address` the API's address for the server, empty for the provider's own. `model` is the
-    setting. `headers` go with every request. `own` are the variables by which the program logs in itself.
+    setting, `choices` those that may take its place. `headers` go with every request. `own` are the variables by which
+    the program logs in itself.
     """
 
     api: ModelApi
@@ -205,6 +206,7 @@ class ModelLogin:
     read: Read = field(repr=False)
     address: str = ""
     model: str | None = None
+    choices: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     own: frozenset[str] = frozenset()
 

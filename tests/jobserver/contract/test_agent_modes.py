@@ -157,7 +157,8 @@ def turn(agent, text):
     agent.call("0", "Write", rawInput={{"file_path": "docs/start.md"}})
     assert agent.ask("0") == "reject_once"
     agent.call("1", "Approve Plan", kind="switch_mode")
-    assert agent.ask("1", rawInput={{"plan": {PLAN!r}}}) == "reject_once"
+    agent.update("tool_call_update", toolCallId="1", rawInput={{"plan": {PLAN!r}}})
+    assert agent.ask("1") == "reject_once"
     return "cancelled"
 """
 MODES: dict[str, Any] = {"plan_mode": "plan", "wanted": {Category.MODE: "default"}}
@@ -173,7 +174,8 @@ async def test_a_plan_is_the_request_to_leave_the_plan_mode_and_never_granted(tm
     world = confined(tmp_path, PLANS.replace('return "cancelled"', end), **MODES)
     result = await world.edit("Plan it", mode=Mode.PLAN)
     assert (result.proposal, result.proposed_pages, result.question, result.closing_question) == (PLAN, PAGES, "", "")
-    assert result.reason == 'It wanted to do what is not allowed here: `Write: {"file_path": "docs/start.md"}`'
+    assert result.reason == "", "nothing was to be changed"
+    assert '[refused] edit: Write: {"file_path": "docs/start.md"}' in world.log
     assert chosen(world) == [("the-mode", "plan")]
 
     again = confined(tmp_path, PLANS.replace('"currentValue": "default"', '"currentValue": "plan"'), **MODES)

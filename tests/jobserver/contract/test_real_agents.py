@@ -6,19 +6,20 @@ with a reason if its program cannot be installed.
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 from support.agents.real_agents import EXAMPLE_AGENTS, KEY, REAL_AGENTS, tried
-from support.servers.model_script import BreakOff, Hang, Refuse, RunCommand, Say, Speaker, ToolCall, WriteFile
+from support.servers.model_script import BreakOff, Hang, Refuse, RunCommand, Say, Speaker, Step, ToolCall, WriteFile
 from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.real_agent_world import PAGE, RealAgentWorld, path_with, real_agent_world
 
+from bot.jobapi.models import Mode, ProposedPage
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.connection import Started
-from bot.jobserver.editors.interface import EditTask
+from bot.jobserver.editors.interface import EditResult, EditTask
 from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
@@ -151,6 +152,72 @@ async def test_an_agents_multiple_choice_question_is_answered_while_it_works(nam
         assert told.holds(reply or QUESTIONS[name].name)
         assert result.question == ("" if reply else question.text)
         assert result.question_fields == (() if reply else question.fields)
+
+
+PLAN = f"I would write *color*.\n\n- {PAGE}: it says colour"
+PLANS: dict[str, Step] = {"claude": ToolCall("ExitPlanMode", {"plan": PLAN}), "codex": Say(PLAN)}
+"""Claude leaves its plan mode with it, Codex has its own read-only mode only where its own sandbox can start."""
+
+
+@pytest.mark.full
+@tried()
+async def test_a_plan_changes_nothing_and_its_session_carries_it_out(name: str, world: RealAgentWorld) -> None:
+    """Also if it was interrupted, and by a new process each time."""
+    await asyncio.to_thread(needs_bubblewrap)
+    before, script = world.page.read_text(encoding="utf-8"), world.model.script
+    script.on("Plan it", Hang())
+    editing = asyncio.create_task(world.edit("Plan it", mode=Mode.PLAN))
+    await world.model.until_hanging()
+    await stopped(world, editing)
+    world.restart()
+
+    script.on("Plan it", RunCommand(f"echo x > {PAGE}"), WriteFile(world.path(PAGE), AMERICAN), PLANS[name])
+    planned = await world.edit("Plan it", mode=Mode.PLAN)
+    assert (planned.proposal, planned.reason) == (PLAN, "")
+    assert planned.proposed_pages == (ProposedPage(path=PAGE, reason="it says colour"),)
+    assert world.page.read_text(encoding="utf-8") == before
+
+    world.restart()
+    script.on("Do it", WriteFile(world.path(PAGE), AMERICAN), Say("It is American."))
+    done = await world.edit("Do it")
+    assert world.page.read_text(encoding="utf-8") == AMERICAN
+    assert (done.summary, done.proposal) == ("It is American.", "")
+    assert len(world.progress.sessions) == 1
+    assert any(
+        part.speaker is Speaker.MODEL and "it says colour" in part.text for part in world.model.requests[-1].parts
+    )
+
+
+READS: dict[str, Callable[[str], Step]] = {
+    "claude": lambda path: ToolCall("Read", {"file_path": path}),
+    "codex": lambda path: RunCommand(f"cat {path}"),
+}
+
+
+@pytest.mark.full
+@tried()
+async def test_an_answer_changes_nothing_and_tells_what_was_read(name: str, world: RealAgentWorld) -> None:
+    await asyncio.to_thread(needs_bubblewrap)
+    before, path = world.page.read_text(encoding="utf-8"), world.path(PAGE)
+    world.model.script.on("Which one", READS[name](path), WriteFile(path, AMERICAN), Say("The British one."))
+    answered = await world.edit("Which one is it?", mode=Mode.ASK)
+    assert answered == EditResult("The British one.", pages_read=(PAGE,))
+    assert world.page.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "model", "then"), [("claude", "sonnet", ""), ("codex", "gpt-5.6-sol", "gpt-5.6-sol")])
+async def test_an_instructions_model_and_effort_are_for_its_run(
+    name: str, model: str, then: str, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """For another model, Codex has the one before sum up the session, by an API that only OpenAI has."""
+    async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path, models=(model,)) as world:
+        world.model.script.on("Go on", Say("Done."))
+        assert (await world.edit("Go on", model=model, effort="low")).summary == "Done."
+        assert {request.effort for request in world.model.requests} == {"low"}
+        world.restart()
+        assert (await world.edit("Go on", model=then)).summary == "Done."
+        assert world.model.requests[-1].effort == REAL_AGENTS[name].effort
 
 
 @pytest.mark.full

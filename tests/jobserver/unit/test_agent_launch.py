@@ -73,8 +73,8 @@ def test_an_unlistable_model_is_passed_at_start(agent: str, model: str, address:
 
 
 def test_an_instructions_model_and_effort_replace_the_settings_for_its_run() -> None:
-    """The relay lets no other model pass then. An effort of the settings is for their model: others may lack it."""
-    of_settings = launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model="opus", effort="max")
+    """An effort of the settings is for their model: others may lack it. A session may have used any of the choices."""
+    of_settings = launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model="opus", effort="max", models=("haiku",))
     assert of_settings.choosing("", "") == of_settings
     for model, effort, at_start, dispensable in (
         ("haiku", "", None, (Category.EFFORT,)),
@@ -85,8 +85,9 @@ def test_an_instructions_model_and_effort_replace_the_settings_for_its_run() -> 
         assert made.wanted == {
             Category.MODE: "default", Category.MODEL: model or "opus", Category.EFFORT: effort or "max"
         }  # fmt: skip
+        assert (made.model, made.dispensable) == (at_start, dispensable)
         assert made.login is not None
-        assert (made.login.model, made.model, made.dispensable) == (model or "opus", at_start, dispensable)
+        assert (made.login.model, made.login.choices) == ("opus", ("haiku",))
     other = launch(agent=("/opt/mine", "--model={model}"), model="m").choosing("n", "")
     assert other.program().arguments == ("/opt/mine", "--model=n")
 
@@ -214,6 +215,15 @@ def test_a_home_starts_with_the_operators_and_our_files(tmp_path: Path) -> None:
     (home / ".codex" / "config.toml").unlink()
     made.fill(home)
     assert "operator" in (home / ".codex" / "config.toml").read_text()
+
+
+def test_no_model_decides_what_claude_may_do(tmp_path: Path) -> None:
+    """Nor does what it left in its HOME, such as commands that run before its tools."""
+    AgentLaunch(CLAUDE).fill(tmp_path)
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.write_text('{"hooks": {}}')
+    AgentLaunch(CLAUDE).fill(tmp_path)
+    assert json.loads(settings.read_text()) == {"disableAutoMode": "disable"}
 
 
 @pytest.mark.parametrize("link", [".codex", ".codex/config.toml"])

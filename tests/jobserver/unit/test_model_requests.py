@@ -388,6 +388,7 @@ def test_other_request_targets_are_refused(api: ModelApi, tail: str) -> None:
 def test_only_permitted_models_may_be_requested(setting: str | None, asked: object, *, passes: bool) -> None:
     """The configured one and its companions; without a setting any, except those that search by themselves."""
     assert (RequestPolicy(ANTHROPIC, setting).model_refusal(asked) is None) == passes
+    assert RequestPolicy(ANTHROPIC, setting, ("grok-4", str(asked))).model_refusal(str(asked)) is None
 
 
 def test_models_in_target_and_body_are_both_checked() -> None:
