@@ -176,7 +176,7 @@ async def open_edges(
             message_context,
             people,
             reading,
-            ModalEdges(views, reading.conversations, people, names, masker),
+            ModalEdges(views, reading.conversations, people, projects, masker),
             SlackPastMessages(yielding_client, identity),
             requesters=SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
             closing=stack.pop_all(),

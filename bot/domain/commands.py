@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.domain.messages import BLANKS, unescape_keeping_mentions, with_names
+from bot.jobapi.models import Mode
 from bot.runtime.text import without_misleading
 
 _LINE_BREAKS = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029")
@@ -21,22 +22,41 @@ def latin(text: str) -> str:
     return text.translate(_SIGNS)
 
 
-MAX_PROJECT_NAME = 200
-"""Characters of a project's name that are kept."""
+MAX_NAME = 200
+"""Characters of a project's or model's name that are kept."""
 _OPTION = re.compile(
-    r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|project(?:[:=]|\s++|\Z))|(?P<word>quiet)(?=\s|\Z)|(?i:project)[:=]"
+    r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|(?P<dashed>project|mode|model|effort)(?:[:=]|\s++|\Z))"
+    r"|(?P<word>quiet)(?=\s|\Z)|(?P<project>(?i:project))[:=]"
+    r"|(?P<bare>mode(?=[:=]\s*+(?:plan|ask|edit)(?:\s|\Z))|(?:mode|model|effort)(?=[:=]\S))[:=]\s*+"
+    r"|(?P<short>(?i:plan|ask)):(?![^\S\r\n]*+[\r\n])"
 )
-"""Dashes in front are accepted, as in a terminal. `Quiet` without dashes may be the beginning of a sentence."""
+"""Dashes in front are accepted, as in a terminal. Without them, `Quiet` and `Model: …` may begin a sentence, and
+`Plan:` on a line of its own is a heading. Before words it is an option however it is written: who is not shown a plan
+first cannot take back what is done.
+"""
+_NAME_OF = {"flag": "quiet", "word": "quiet", "short": "mode"}
 _QUOTATION_MARKS = "\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u300c\u300d"
-"""A project's name is one word, so it needs none."""
+"""A name is one word, so it needs none."""
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How the agent is to work: in which mode, and with which model and effort. None and empty: the request does not
+    say.
+    """
+
+    mode: Mode | None = None
+    model: str = ""
+    effort: str = ""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options: the project as typed (empty: none), and whether the end mentions nobody."""
+    """The options: the project as typed (empty: none), whether the end mentions nobody, and those for the agent."""
 
     project: str = ""
     quiet: bool = False
+    agent: AgentOptions = AgentOptions()
 
 
 NO_OPTIONS = Options()
@@ -53,15 +73,15 @@ def split_options(words: str) -> tuple[Options, str] | WrongOption:
     words = words.strip(BLANKS)
     rest = latin(words)
     while (match := _OPTION.match(rest)) is not None:
-        name = "quiet" if match["flag"] or match["word"] else "project"
-        if name in said:
+        group, written, after = str(match.lastgroup), match[str(match.lastgroup)].lower(), rest[match.end() :]
+        name = _NAME_OF.get(group, written)
+        value = (written, after) if group in _NAME_OF else _value(after)
+        if name in said or value is None or (name == "mode" and value[0].lower() not in set(Mode)):
             return WrongOption()
-        value = (name, rest[match.end() :]) if name == "quiet" else _value(rest[match.end() :])
-        if value is None:
-            return WrongOption()
-        said[name], rest = value[0], value[1].lstrip(BLANKS)
-    project = with_names(said.get("project", ""), {})[:MAX_PROJECT_NAME]
-    return Options(project, quiet="quiet" in said), words[len(words) - len(rest) :]
+        said[name], rest = with_names(value[0], {})[:MAX_NAME], value[1].lstrip(BLANKS)
+    mode = Mode(said["mode"].lower()) if "mode" in said else None
+    agent = AgentOptions(mode, said.get("model", ""), said.get("effort", ""))
+    return Options(said.get("project", ""), quiet="quiet" in said, agent=agent), words[len(words) - len(rest) :]
 
 
 def _value(text: str) -> tuple[str, str] | None:

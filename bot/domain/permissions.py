@@ -11,6 +11,7 @@ from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.reply_rules import takes_part
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import Mode
 
 
 class Refusal(StrEnum):
@@ -35,6 +36,8 @@ class Refusal(StrEnum):
     """They have neither requested the job nor steered it."""
     NOT_THE_WRITER = "not_the_writer"
     """Somebody else wrote the reply in question."""
+    NO_MODES = "no_modes"
+    """The project's job API cannot work in the way that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Facts:
         way_in: How the request was made.
         writer_id: Who wrote the reply in question; empty if there is none.
         free_at: If the person has reached the hourly limit, when they may ask again, in seconds since the epoch.
+        lacks_modes: Whether the project's job API has no modes, and no choice of a model or effort.
     """
 
     rules: PermissionRules
@@ -83,6 +87,7 @@ class Facts:
     way_in: WayIn = WayIn.REPLY
     writer_id: str = ""
     free_at: float | None = None
+    lacks_modes: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,12 @@ def _within_the_limit(_: Person, facts: Facts) -> Refused | None:
     return None if facts.free_at is None else Refused(Refusal.TOO_MANY, facts.free_at)
 
 
+def _as_the_agent_can(_: Person, facts: Facts) -> Refused | None:
+    agent = facts.thread.options.agent
+    plain = facts.thread.mode is Mode.EDIT and not (agent.model or agent.effort)
+    return Refused(Refusal.NO_MODES) if facts.lacks_modes and not plain else None
+
+
 def _participant(person: Person, facts: Facts) -> Refused | None:
     return None if takes_part(person.id, facts.thread) else Refused(Refusal.NOT_A_PARTICIPANT)
 
@@ -195,8 +206,8 @@ def _meant(person: Person, facts: Facts) -> MustConfirm | None:
 
 _FOR_EVERYTHING: tuple[Check, ...] = (_of_our_workspace, _on_the_list, _in_the_channel, _for_a_job_of_ours)
 RULES_OF: Mapping[RequestKind, tuple[Check, ...]] = {
-    RequestKind.START: (_within_the_limit,),
-    RequestKind.FOLLOW_UP: (_written_by_one_of_ours, _within_the_limit),
+    RequestKind.START: (_as_the_agent_can, _within_the_limit),
+    RequestKind.FOLLOW_UP: (_written_by_one_of_ours, _as_the_agent_can, _within_the_limit),
     RequestKind.STOP: (_meant,),
     RequestKind.DISCARD: (_meant,),
     RequestKind.RETRY: (),

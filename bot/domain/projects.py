@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from bot.domain.commands import latin
+from bot.jobapi.models import Mode
 
 MOST_PROJECTS = 100
 """The most options that Slack allows in a menu."""
@@ -58,7 +59,7 @@ class ProjectReason(StrEnum):
 class JobApiAbilities:
     """What a project's job API can do beyond its specification: run a repeated Idempotency-Key only once, accept the
     requester's name, cancel a job, accept files, accept which part of a prompt is the person's own words, tell a job's
-    pull request with its checks and reviews, and send the pictures of its pages.
+    pull request with its checks and reviews, send the pictures of its pages, and work in modes.
     """
 
     idempotent: bool = False
@@ -68,6 +69,7 @@ class JobApiAbilities:
     instruction: bool = False
     pull_request: bool = False
     pictures: bool = False
+    modes: bool = False
 
 
 WISHES = frozenset({"pictures"})
@@ -79,7 +81,8 @@ class Project:
     """A documentation project.
 
     `name` is the name that people use, `channels` are channel ids, and `words` words or phrases that select it. `id` is
-    its id at the job API; jobs from the time when it was the only project refer to it by this id.
+    its id at the job API; jobs from the time when it was the only project refer to it by this id. `mode` is that of its
+    jobs whose request and channel name none.
     """
 
     name: str
@@ -87,18 +90,20 @@ class Project:
     words: tuple[str, ...] = ()
     abilities: JobApiAbilities = field(default_factory=JobApiAbilities)
     id: str = ""
+    mode: Mode = Mode.EDIT
 
 
 @dataclass(frozen=True)
 class ChannelSettings:
     """The settings of a channel. `broadcast`: a job's end is also shown in the channel; `mention`: it mentions
-    people.
+    people; `mode`: that of jobs whose request names none (None: as the project's).
     """
 
     replies: ReplyMode = ReplyMode.EVERYONE
     broadcast: bool = False
     mention: bool = True
     posts: PostMode = PostMode.ALL
+    mode: Mode | None = None
 
 
 @dataclass(frozen=True)
@@ -147,6 +152,21 @@ class Projects:
     def posts(self, channel_id: str) -> PostMode:
         """Returns which news of a job is posted in a channel."""
         return self.channel(channel_id).posts
+
+    def mode(self, channel_id: str, name: str) -> Mode:
+        """Returns the mode of a job in a channel, for a project, whose request names none."""
+        project = self.named(name)
+        return self.channel(channel_id).mode or (project.mode if project else Mode.EDIT)
+
+    def plans_first(self, channel_id: str, name: str) -> bool | None:
+        """Returns whether a form for a job begins with the wish to see a plan first, where this project is chosen
+        (empty: none yet); None where it cannot be had.
+        """
+        chosen = self.named(name)
+        candidates = [chosen] if chosen else self.all
+        if not any(each.abilities.modes for each in candidates):
+            return None
+        return all(self.mode(channel_id, each.name) is Mode.PLAN for each in candidates)
 
     def abilities(self, name: str) -> JobApiAbilities:
         """Returns what a project's job API can do; nothing special if the project no longer exists."""

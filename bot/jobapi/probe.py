@@ -81,6 +81,7 @@ class JobApiProbe:
             "instruction": _is_described(document, b'"instruction"'),
             "pull_request": _is_described(document, b'"getPullRequest"'),
             "pictures": _is_described(document, b'"getPicture"'),
+            "modes": _is_described(document, b'"mode"'),
         }
 
     async def _ask(self, method: str, path: str, headers: dict[str, str] | None = None) -> _Answer | None:

@@ -81,6 +81,10 @@ class ActionAnswer(Enum):
     STARTED_AGAIN = "Starting it again, as a new job."
     NOT_TO_BE_RETRIED = "Retry is for jobs that failed or changed nothing. To change this one, reply here."
     """The job did not fail, or was already retried."""
+    CHANGE_TOO_LATE = (
+        "Nothing was changed: this job was stopped, or another one took its place. Write what should be changed."
+    )
+    """An answer is to be made a change after its job ended."""
     HELD_SENT = "Your reply is on its way to the agent."
     HELD_ALL_SENT = (
         "Your reply is on its way to the agent. Everything you write in this thread from now on goes there, too."
@@ -89,6 +93,10 @@ class ActionAnswer(Enum):
         "The project wasn't changed: the job was already sent. Choose *Switch project…* in the card's menu."
     )
     """An edit names another project for a job that was already sent."""
+    SENT_AS_ASKED = (
+        "Plan, answer, model and effort weren't changed: the job was already sent. Start another one with `!new`."
+    )
+    """An edit changes how the agent is to work on a job that was already sent."""
     SENT_BEFORE_DELETED = (
         "The agent already has the message that you deleted or took back. Reply with what it should do instead."
     )

@@ -17,7 +17,7 @@ from bot.domain.threads.thread import (
     shown_state,
     waits_for_start,
 )
-from bot.jobapi.models import Job, PlanStep, PullRequestState, StepStatus
+from bot.jobapi.models import Job, Mode, PlanStep, PullRequestState, StepStatus
 from bot.notices.pull_requests import state_words
 from bot.notices.said import NOTHING, Markup, Renderer, joined
 
@@ -169,6 +169,8 @@ def _finished(show: Renderer, state: ThreadState, job: Job) -> Markup:
         return show("A plan waits: press Start below it in the thread, or reply to change it")
     if job.pr_link or became is PullRequestState.PENDING:
         return show(_FINISHED.get(became, "Finished with a pull request"))
+    if state.work.progress.is_answer:
+        return show("Answered")
     was_planned = planning.proposal_id and planning.proposal_end is not ProposalEnd.STARTED
     return show("Finished: the plan was not started" if was_planned else "Finished without a pull request")
 
@@ -233,6 +235,7 @@ _WAIT_FOR: Mapping[Problem | None, str] = {
     Problem.BUSY: "{count} waiting for the agent, which is busy{until}",
     Problem.UNCERTAIN: "{count} waiting until it's clear that this started",
 }
+_MODES: Mapping[Mode, str] = {Mode.PLAN: "Mode: plan first", Mode.ASK: "Mode: only an answer"}
 _UNITS = (("{count} day", "{count} days"), ("{count} hour", "{count} hours"), ("{count} minute", "{count} minutes"))
 
 
@@ -242,7 +245,9 @@ def facts(show: Renderer, thread: Thread, follow_ups: FollowUpCounts, *, several
     muted = "Muted: by {who}; replies aren't sent, and only failures and pull requests are posted"
     told = [
         _project(show, thread) if several_projects else NOTHING,
-        *(_of_job(show, job, state.work.progress, thread.pull_request) if job else []),
+        *(_source(show, job) if job else []),
+        _agent(show, thread),
+        link_fact(show, job, state.work.progress, thread.pull_request) if job else NOTHING,
         show("Asked: {time}", time=show.day_and_time(thread.created_at)),
         _work(show, job, state) if job else NOTHING,
         _kept(show, state.work.progress.partial_files),
@@ -260,13 +265,23 @@ def _project(show: Renderer, thread: Thread) -> Markup:
     return show("Project: {name} ({why})", name=show.line(thread.project, _MAX_FACT), why=why)
 
 
-def _of_job(show: Renderer, job: Job, progress: Progress, followed: FollowedPullRequest | None) -> list[Markup]:
+def _source(show: Renderer, job: Job) -> list[Markup]:
     return [
         show("Repository: {name}", name=show.link(job.repository, _MAX_FACT)) if job.repository else NOTHING,
         show("Branch: {name}", name=show.line(job.ref, _MAX_FACT)) if job.ref else NOTHING,
-        show("Model: {name}", name=show.line(job.model, _MAX_FACT)) if job.model else NOTHING,
-        link_fact(show, job, progress, followed),
     ]
+
+
+def _agent(show: Renderer, thread: Thread) -> Markup:
+    """Returns how the agent works, as one of the facts: its mode, unless it changes pages, its model and effort."""
+    job, chosen = thread.state.job, thread.options.agent
+    model = chosen.model or (job.model if job else None) or ""
+    told = [
+        show(_MODES[thread.mode]) if thread.mode in _MODES else NOTHING,
+        show("Model: {name}", name=show.line(model, _MAX_FACT)) if model else NOTHING,
+        show("Effort: {level}", level=show.line(chosen.effort, _MAX_FACT)) if chosen.effort else NOTHING,
+    ]
+    return joined([each for each in told if each], ", ")
 
 
 def link_fact(show: Renderer, job: Job, progress: Progress, followed: FollowedPullRequest | None) -> Markup:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bot.domain.jobs.job import ACTIVE, SHOWN_CHECKS, SHOWN_FILES, SHOWN_PROBLEMS, FailedCheck, JobReport, QuestionField
 from bot.domain.requests.request import Request
-from bot.jobapi.models import ChangeKind, Changes, FileChange
+from bot.jobapi.models import ChangeKind, Changes, FileChange, Mode
 from bot.notices.notice import Addressed, NoticeContent, NoticeKey
-from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined, open_button
+from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined, open_button, some
 
 if TYPE_CHECKING:
     from bot.domain.threads.thread import Thread  # whose state contains a notice
@@ -118,6 +118,7 @@ class HistoryUnread(NoticeContent, kind="history_unread"):
 
 
 DISCARD = "Discard"
+MAKE_CHANGE = "Make it a change"
 _DISCARD = Confirmation(
     "Discard this work?",
     "What the agent changed before it failed is thrown away. The pull request stays as it is.",
@@ -145,6 +146,14 @@ def _because(show: Renderer, words: Markup, report: JobReport, *, otherwise: Mar
         repeated = re.match(rf"{re.escape(sentence)}\s*(?:[.:;,!-]+\s*|\Z)", reason, re.IGNORECASE)
         reason = reason[repeated.end() :] if repeated else reason
     return [words, _reason(show, reason)] if reason else [otherwise]
+
+
+def _answer(show: Renderer, report: JobReport) -> list[Markup]:
+    """Returns what stands above an answer: whether there is one, and which pages it is based on."""
+    none = show("The agent has no answer.")
+    told = [show("Here's the answer.")] if report.answer else _because(show, none, report, otherwise=none)
+    pages = show("Pages read: {pages}", pages=some(show, report.pages_read))
+    return [*told, *([pages] if report.pages_read else [])]
 
 
 def _reason(show: Renderer, reason: str) -> Markup:
@@ -177,7 +186,10 @@ class JobEnd(_InRound, Addressed):
             first = show("{who} {words}", who=show.person(told), words=first)
         size = _size(show, report.changes) if self.link else NOTHING
         discard = (discard_button(thread.id),) if report.partial_files else ()
-        return Said(joined([first, *more, *([size] if size else [])], "\n"), (*open_button(self.link), *discard))
+        is_answer = isinstance(self, JobFinished) and report.mode is Mode.ASK
+        change = (Button(MAKE_CHANGE, ButtonId.MAKE_CHANGE, thread.id),) if is_answer else ()
+        buttons = (*open_button(self.link), *discard, *change)
+        return Said(joined([first, *more, *([size] if size else [])], "\n"), buttons)
 
     def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
         """The lines, without whom they are for."""
@@ -200,6 +212,8 @@ class JobFinished(JobEnd, kind="job_finished"):
 
     def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
         link = show.link(self.link)
+        if report.mode is Mode.ASK:
+            return _answer(show, report)
         if report.unchanged:
             because = show("Done. Nothing was changed:")
             lines = _because(show, because, report, otherwise=show("Done. Nothing was changed."))

@@ -54,6 +54,10 @@ class RequestRefused(ToPerson, kind="request_refused"):
         ),
         Refusal.NOT_A_PARTICIPANT: "only people who asked for this job or steered it can do that.",
         Refusal.NOT_THE_WRITER: "only the person who wrote the reply can do that.",
+        Refusal.NO_MODES: (
+            "this project's agent can't show a plan first, only answer, or take a model or an effort. Ask again "
+            "without that, or with `mode:edit`."
+        ),
     }
     refusal: Refusal
     wanted: RequestKind

@@ -59,6 +59,8 @@ class ButtonId(StrEnum):
     STOP_JOB = "stop_job"
     DISCARD_WORK = "discard_work"
     """The thread's id. Slack has asked for confirmation."""
+    MAKE_CHANGE = "make_change"
+    """The id of a thread whose agent has answered a question."""
     OPEN_FORM = "open_form"
     """Opens the modal for a new job in the channel of the message, with an example in it."""
     SEND_HELD = "send_held"

@@ -16,7 +16,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.messages import beginning
 from bot.domain.people import ChannelInfo, Member, Preference
 from bot.domain.permissions import HOUR, LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, may
-from bot.domain.projects import ProjectReason, Projects, ReplyMode, Route, Routed, route
+from bot.domain.projects import Ambiguous, ProjectReason, Projects, ReplyMode, Route, Routed, route
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, reaction_notice
 from bot.domain.requests.follow_ups import part_of_thread
@@ -221,6 +221,13 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             of_person=preference.project,
         )
 
+    def _in_its_mode(self, thread: Thread, where: Route | None) -> Thread:
+        """Returns the thread of a job whose project is known now with the mode in which it starts."""
+        if not isinstance(where, Routed):
+            return thread
+        mode = thread.options.agent.mode or self._projects.mode(thread.channel_id, where.project)
+        return replace(thread, options=replace(thread.options, mode=mode))
+
     def _mode(self, thread: Thread) -> ReplyMode:
         return mode_of(thread, self._projects.replies(thread.channel_id))
 
@@ -272,10 +279,14 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         if (held := await self._held(tx, item)) is None:
             return
         thread, request = held
+        where = self._route(thread, request, found.preference)
+        thread = self._in_its_mode(thread, where)
         free_at, limit = None, self._rules.hourly_limit
         if request.kind in LIMITED:
             free_at = await tx.limits.free_at(request.person_id, request.id, limit=limit, within=HOUR)
+        has_modes = self._projects.abilities(project_of(where) or thread.project).modes
         known = replace(found.known, thread=thread, writer_id=await writer_of(tx, request), free_at=free_at)
+        known = replace(known, lacks_modes=not (has_modes or isinstance(where, Ambiguous)))
         verdict = may(request.person, request.kind, known)
         match verdict:
             case Refused():
@@ -284,12 +295,19 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
                 await tx.notices.add(thread.id, NewNotice(NoticeKey(request.source_key), StopAsked(request.person_id)))
                 await tx.requests.prepared(replace(request, state=RequestState.WITHDRAWN))
             case Allowed():
-                await self._take_effect(tx, item, found, thread, request)
+                await self._take_effect(tx, item, found, thread, request, where=where)
             case _:
                 assert_never(verdict)
 
     async def _take_effect(
-        self, tx: RequestTransaction, item: ClaimedRequest, found: RequestFacts, thread: Thread, request: Request
+        self,
+        tx: RequestTransaction,
+        item: ClaimedRequest,
+        found: RequestFacts,
+        thread: Thread,
+        request: Request,
+        *,
+        where: Route | None,
     ) -> None:
         if request.way_in is WayIn.WORD and await tx.requests.has_pending_start(thread.id):
             # The job that it is about is unknown until then.
@@ -299,7 +317,6 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
                 edited = item.request.attachments != request.attachments
-                where = self._route(thread, request, found.preference)
                 changed = edited or project_of(where) != project_of(found.route)
                 if changed or await self._reads_on(tx, thread, request, found):
                     await tx.requests.settle(request.id, RequestState.RECEIVED)  # the results no longer apply

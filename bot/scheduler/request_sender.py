@@ -24,7 +24,7 @@ from bot.domain.requests.follow_ups import MOST_MERGED, as_one, continues, merge
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestContext, RequestKind, RequestState
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.jobapi.models import PromptCall
+from bot.jobapi.models import Mode, PromptCall
 from bot.notices.notice import CARD_CHANGED
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import DisplayNames
@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 _LEAVES = frozenset({DueWork.SEND, DueWork.DELIVER})
 """The thread's next request, and notices."""
+_NO_MODES = "This project can no longer show a plan first, or only answer."
 
 
 class RequestSender(JobApiWorker[ClaimedRequest]):
@@ -113,7 +114,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 if not (_fixed(item) or up_to_date):  # gathering the context again would not give the same
                     await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
                     return None
-                item = await self._with_others(tx, item)
+                item = await self._in_its_mode(tx, await self._with_others(tx, item))
                 state = open_round(proposals.opened(state, request), tx.now, self._polling, _asker_id(request, thread))
             case RequestKind.ACCEPT_PROPOSAL:
                 started = await open_start(tx, thread, request, may_have_arrived=_fixed(item))
@@ -155,6 +156,14 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         if others:
             await tx.requests.merge(request, others, self._owner, lease=self._lease)
         return replace(item, merged=others)
+
+    async def _in_its_mode(self, tx: RequestTransaction, item: ClaimedRequest) -> ClaimedRequest:
+        """Returns a follow-up in the mode in which it is sent, and is sent again: the job's can be another by then."""
+        mode = item.thread.mode
+        if item.request.mode is not None or mode is Mode.EDIT or _fixed(item):
+            return item
+        await tx.requests.set_mode(item.request.id, mode)
+        return replace(item, request=replace(item.request, mode=mode))
 
     def _ahead_of_cards(self) -> AheadOfCards:
         """Returns which jobs are created before their card: those that can be stopped if it cannot be posted. A
@@ -224,19 +233,30 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         return as_one(first, requests[1:])
 
     def _prompt_call(self, request: Request, thread: Thread) -> PromptCall:
-        """Returns the call that creates a job, or sends a follow-up to one."""
+        """Returns the call that creates a job, or sends a follow-up to one. Raises JobApiRejected if it is to work in a
+        mode, and the settings no longer have that.
+        """
+        mode, agent = request.mode or thread.mode, thread.options.agent
         if request.kind is RequestKind.ACCEPT_PROPOSAL:
-            return PromptCall(proposals.START_WORDS, request.id, request.requester, proposal=request.text)
+            words, accepted = proposals.START_WORDS, request.text
+            return PromptCall(
+                words, request.id, request.requester, model=agent.model, effort=agent.effort, proposal=accepted
+            )
         context, abilities = request.context or RequestContext(), self._abilities(thread.project)
         files = context.files if abilities.files else ()
         words = self._mask_own(request.text)
         told_apart = context.text and abilities.instruction
+        if mode is not Mode.EDIT and not abilities.modes:
+            raise errors.JobApiRejected("The settings have no modes.", words=_NO_MODES)
         return PromptCall(
             compose(words, ContextText(context.text)),
             request.id,
             request.requester,
             files,
             instruction=words if told_apart else None,
+            mode=mode,
+            model=agent.model,
+            effort=agent.effort,
         )
 
     async def _with_names(self, request: Request) -> Request:
@@ -313,7 +333,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 job = await self._job_api.cancel(project, _job_id(thread), idempotency_key=key, requester=requester)
                 return stopping.Cancelled(job)
             case stopping.StopStep.ASK_AGENT:
-                call = PromptCall(stopping.STOP_WORDS, request.id, request.requester)
+                call = PromptCall(stopping.STOP_WORDS, request.id, request.requester, mode=thread.mode)
                 return Accepted(await self._job_api.send_message(project, _job_id(thread), call))
             case _:
                 assert_never(step)

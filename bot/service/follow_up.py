@@ -23,6 +23,7 @@ from bot.domain.requests.request import (
 )
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import Mode
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, NoticeKey, ReactionChanged
 from bot.notices.questions import HeldQuestion
@@ -155,11 +156,26 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
             answer = ActionAnswered(written.person.id, again)
             await tx.notices.add(first.thread_id, NewNotice(NoticeKey(written.source_key), answer))
         return
+    if written.mode is not None and (why := await _why_no_change(tx, thread, written)) is not None:
+        refused = ActionAnswered(written.person.id, why)
+        await tx.notices.add(thread.id, NewNotice(NoticeKey(written.source_key), refused))
+        return
     if thread.state.people.muted_by:
         await tell_that_muted(tx, thread, written, NoticeKey(written.source_key))
         return
     person, text, way_in = written.person, written.text, written.way_in
     request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)
-    request = await checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
+    request = replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now, mode=written.mode)
+    request = await checked(tx, thread, request)
     if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
+
+
+async def _why_no_change(tx: RecordingTransaction, thread: Thread, written: Written) -> ActionAnswer | None:
+    """Returns why an answer is not made a change: it is one already, or what it belongs to was ended."""
+    open_states = NOT_SENT_YET | {RequestState.SENDING}
+    stopping = any(stop.state in open_states for stop in await tx.requests.stops(thread.id))
+    if stopping or thread.state.people.stopped_by or thread.id != written.thread_id:
+        return ActionAnswer.CHANGE_TOO_LATE
+    already = thread.mode is Mode.EDIT or await tx.requests.turns_to(thread.id, Mode.EDIT)
+    return ActionAnswer.ALREADY_ACCEPTED if already else None

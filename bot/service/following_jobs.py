@@ -235,9 +235,9 @@ async def choose_project(
 
 
 def _is_prepared_again(thread: Thread, start: Request, project: str) -> bool:
-    """Returns whether a start has to be prepared again for its project: only files depend on the project."""
+    """Returns whether a start has to be prepared again for its project, which has its files and its modes."""
     if start.state is RequestState.WAITING:
-        return thread.project != project and bool(start.attachments.files)
+        return thread.project != project
     return start.state is RequestState.AWAITING_PERSON
 
 

@@ -43,6 +43,7 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
         quiet=bool(asked.quiet),
         project_said=asked.project_said,
         context_chosen=asked.context_chosen or asked.way_in is WayIn.SHORTCUT,
+        agent=asked.agent,
     )
     late = asked.arrival is Arrival.LATE
     # Replies are for the thread's living job, or for nobody, until this one has passed its checks.

@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, Text, Update, and_, bindparam, func, literal,
 from bot.domain.requests.request import NOT_SENT_YET, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
-from bot.jobapi.models import Requester
+from bot.jobapi.models import Mode, Requester
 from bot.queue.claims import FREE, NOW
 from bot.store.claims import PATIENCE, claim_candidates, claiming, leave_newer_kinds, read_each
 from bot.store.request_parts import FILES_ARE_SETTLED
@@ -242,6 +242,10 @@ class RequestQueue(Requests):
     async def set_requester(self, request_id: str, requester: Requester) -> None:
         """Sets the requester that the job API gets."""
         await self._update(request_id, {"requester": json_of(requester)})
+
+    async def set_mode(self, request_id: str, mode: Mode) -> None:
+        """Sets the mode in which a request is sent."""
+        await self._update(request_id, {"mode": mode})
 
 
 def _unknown_kind(row: RowMapping, *, now: float) -> str | None:

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, case, delet
 
 from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
 from bot.errors import UnreadableRow
+from bot.jobapi.models import Mode
 from bot.notices.notice import NewNotice, ReactionChanged
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.queue.claims import FREE
@@ -110,6 +111,12 @@ class Requests:
     async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
         """Returns the thread's follow-ups that wait to be sent, in the order they were written."""
         return await self._readable(await self._session.rows(waiting_follow_ups(thread_id)))
+
+    async def turns_to(self, thread_id: str, mode: Mode) -> bool:
+        """Returns whether a follow-up that turns the thread's job to a mode is on its way, or may have arrived."""
+        on_its_way = (*NOT_SENT_YET, RequestState.SENDING, RequestState.UNCERTAIN)
+        turning = of_thread(thread_id, requests.c.mode == mode, requests.c.state.in_(on_its_way))
+        return bool(await self._session.rows(turning))
 
     async def several_wait(self, thread_id: str) -> bool:
         """Returns whether more than one follow-up of the thread waits to be sent."""

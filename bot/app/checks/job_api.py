@@ -23,6 +23,7 @@ _GIVES = {
     "pictures": "pictures that the agent adds to pages come into the thread",
     "idempotent": "what may have arrived is sent again without asking",
     "requester": "pull requests say who asked",
+    "modes": "people can ask to see a plan first, to get only an answer, and for a model",
 }
 
 

@@ -36,6 +36,7 @@ from bot.domain.projects import (
     normal_words,
 )
 from bot.errors import ConfigError
+from bot.jobapi.models import Mode
 from bot.jobapi.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.settings import read_variable, text_of_file
@@ -121,6 +122,8 @@ class ProjectTable(_Table):
     instruction: bool | None = None
     pull_request: bool | None = None
     pictures: bool | None = None
+    modes: bool | None = None
+    mode: Annotated[Mode, Field(strict=False)] | None = None
     channels: Annotated[tuple[ChannelId, ...], _list_of(1_000)] = ()
     words: Annotated[tuple[Annotated[str, AfterValidator(_phrase), Field(max_length=100)], ...], _list_of(100)] = ()
 
@@ -139,6 +142,7 @@ class ChannelTable(_Table):
     broadcast: bool | None = None
     mention: bool | None = None
     posts: Annotated[PostMode, Field(strict=False)] | None = None
+    mode: Annotated[Mode, Field(strict=False)] | None = None
 
 
 class CodeHostTable(_Table):
@@ -377,10 +381,20 @@ class JobApiVariables(CodeHostVariables):
         alias="JOB_API_PICTURES",
         description="true if the job API sends the pictures of a job's pages, and they are to come into the thread",
     )
+    job_api_modes: bool = Field(
+        default=False,
+        alias="JOB_API_MODES",
+        description="true if the job API can show a plan first, or only answer, and lets people choose a model",
+    )
     replies: ReplyMode = Field(
         default=ReplyMode.EVERYONE,
         alias="PAGEHAND_REPLIES",
         description="whose replies in a job's thread are sent: everyone, participants, or mentions (only these)",
+    )
+    mode: Mode = Field(
+        default=Mode.EDIT,
+        alias="PAGEHAND_MODE",
+        description="what a job does that does not say: edit, plan (show a plan first), or ask (only answer)",
     )
 
     @field_validator("job_api_url", "job_api_key", "job_api_project")
@@ -436,7 +450,8 @@ class JobApiVariables(CodeHostVariables):
         channels = self.projects_file.channels if self.projects_file else ()
         assigned = (each.id for each in channels if (each.project or "").casefold() == table.name.casefold())
         channels_of_it = frozenset({*table.channels, *assigned})
-        project = Project(table.name, channels_of_it, table.words, self._abilities(table), table.project)
+        abilities, mode = self._abilities(table), table.mode or self.mode
+        project = Project(table.name, channels_of_it, table.words, abilities, table.project, mode)
         return ProjectSettings(project, table.project, job_api)
 
     def _abilities(self, table: ProjectTable) -> JobApiAbilities:
@@ -448,6 +463,7 @@ class JobApiVariables(CodeHostVariables):
             instruction=self.job_api_instruction,
             pull_request=self.job_api_pull_request,
             pictures=self.job_api_pictures,
+            modes=self.job_api_modes,
         )
         given = {each.name: getattr(table, each.name) for each in fields(JobApiAbilities)}
         return replace(default, **{name: value for name, value in given.items() if value is not None})

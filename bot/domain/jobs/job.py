@@ -72,7 +72,7 @@ NO_DETAILS = models.JobDetails()
 class Progress:
     """The details that the card shows: the plan and the activity while the agent works, and the pull request with the
     first of its files. `why_pending` says why there is no pull request yet; `partial_files` counts the files with work
-    that was kept after a failure.
+    that was kept after a failure; `is_answer`: only an answer was asked for.
     """
 
     plan: tuple[models.PlanStep, ...] = ()
@@ -81,6 +81,7 @@ class Progress:
     changes: models.Changes | None = None
     why_pending: str = ""
     partial_files: int = 0
+    is_answer: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class Answer:
 class JobReport:
     """The details about the end of a round.
 
-    `unchanged`: whether the job's branch is the same as before the round; None if unknown.
+    `unchanged`: whether the job's branch is the same as before the round; None if unknown. `mode` is what the round was
+    for, and `pages_read` what its answer is based on.
     """
 
     answer: Answer | None = None
@@ -110,6 +112,8 @@ class JobReport:
     partial_files: int = 0
     examples: tuple[str, ...] = ()
     question_fields: tuple[QuestionField, ...] = ()
+    mode: models.Mode | None = None
+    pages_read: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,8 @@ def progress_of(details: models.JobDetails, *, ended: bool) -> Progress:
     if not ended:
         return Progress(details.plan, details.activity or "", state, changes)
     why = shortened(told.reason or "", SHOWN_WORDS) if told and state is models.PullRequestState.PENDING else ""
-    return Progress(pull_request=state, changes=changes, why_pending=why, partial_files=details.partial_files)
+    is_answer, partial = details.mode is models.Mode.ASK, details.partial_files
+    return Progress(pull_request=state, changes=changes, why_pending=why, partial_files=partial, is_answer=is_answer)
 
 
 def end_mark(details: models.JobDetails) -> EndMark:
@@ -155,6 +160,8 @@ def report_of(details: models.JobDetails, *, unchanged: bool | None) -> JobRepor
         partial_files=details.partial_files,
         examples=tuple(examples)[:SHOWN_EXAMPLES],
         question_fields=question_form(details.question_fields),
+        mode=details.mode,
+        pages_read=details.pages_read,
     )
 
 

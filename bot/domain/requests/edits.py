@@ -82,21 +82,27 @@ def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:
     a button.
     """
     chosen = settled.project_reason is ProjectReason.CHOSEN
-    if said.quiet == settled.quiet and (chosen or said.project == settled.project_said):
+    same = (said.quiet, said.agent) == (settled.quiet, settled.agent)
+    if same and (chosen or said.project == settled.project_said):
         return settled
-    if chosen:
-        return replace(settled, quiet=said.quiet)
-    return replace(settled, project_said=said.project, project_reason=None, quiet=said.quiet)
+    settled = replace(settled, quiet=said.quiet, agent=said.agent)
+    return settled if chosen else replace(settled, project_said=said.project, project_reason=None)
 
 
 def project_too_late(request: Request, settled: ThreadOptions, said: Options) -> NewNotice | None:
-    """Returns the answer to an edit that names another project after the job was sent; None for any other edit."""
-    same = said.project.casefold() in {"", settled.project_said.casefold()}
-    if same or settled.project_reason is ProjectReason.CHOSEN or request.state is not RequestState.ACCEPTED:
+    """Returns the answer to an edit that names another project, or another way to work, after the job was sent; None
+    for any other edit.
+    """
+    if request.state is not RequestState.ACCEPTED:
         return None
-    return NewNotice(
-        ActionAnswered.key_of_project(request), ActionAnswered(request.person_id, ActionAnswer.SENT_FOR_ITS_PROJECT)
-    )
+    same = said.project.casefold() in {"", settled.project_said.casefold()}
+    if said.agent != settled.agent:
+        told = ActionAnswer.SENT_AS_ASKED
+    elif same or settled.project_reason is ProjectReason.CHOSEN:
+        return None
+    else:
+        told = ActionAnswer.SENT_FOR_ITS_PROJECT
+    return NewNotice(ActionAnswered.key_of_project(request), ActionAnswered(request.person_id, told))
 
 
 def came_back(request: Request) -> Request:

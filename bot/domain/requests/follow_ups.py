@@ -12,6 +12,7 @@ from bot.domain.context import ThreadPart
 from bot.domain.projects import ReplyMode
 from bot.domain.requests.request import Request, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
+from bot.jobapi.models import Mode
 
 
 def part_of_thread(
@@ -54,8 +55,10 @@ def continues(request: Request, until: str) -> bool:
 
 
 def noted(state: ThreadState, request: Request) -> ThreadState:
-    """Returns the state after a request was accepted, with how far the thread was sent."""
+    """Returns the state after a request was accepted, with how far the thread was sent, and whether it edits now."""
     until = read_until(request)
+    if request.kind is RequestKind.ACCEPT_PROPOSAL or request.mode is Mode.EDIT:
+        state = replace(state, edits_now=True)
     return replace(state, read_until=until) if until > state.read_until else state
 
 
@@ -105,7 +108,7 @@ def _belongs_to(before: Request, request: Request, stopped_at: Sequence[float], 
     return (
         waits
         and seconds > 0
-        and request.person_id == before.person_id
+        and (request.person_id, request.mode) == (before.person_id, before.mode)
         and abs(_written(request) - _written(before)) <= seconds
         and not stopped_between
     )

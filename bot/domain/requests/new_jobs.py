@@ -3,10 +3,10 @@ another, and which of the other's requests move to it. Pure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import NAMESPACE_URL, uuid5
 
-from bot.domain.commands import NO_OPTIONS, Options, WrongOption, split_options
+from bot.domain.commands import NO_OPTIONS, AgentOptions, Options, WrongOption, split_options
 from bot.domain.requests.request import (
     NO_ATTACHMENTS,
     Arrival,
@@ -21,6 +21,7 @@ from bot.domain.requests.request import (
 )
 from bot.domain.threads.reply_rules import in_direct_message
 from bot.domain.threads.thread import Thread, ThreadOrigin, can_be_retried
+from bot.jobapi.models import Mode
 
 _WRITTEN_IN_THE_THREAD = frozenset({WayIn.REPLY, WayIn.MENTION, WayIn.WORD})
 
@@ -37,6 +38,7 @@ class NewJob:
         way_in: How it was requested.
         project_said: The project that the request names; empty: none.
         quiet: Whether the end mentions nobody; None: as the person and the channel prefer.
+        agent: How the agent is to work, as far as the request says so.
         thread_ts: The first message of the thread for the job; empty: its card starts one.
         message_ts: The message that gets the reactions; empty: none.
         edited_at: The `ts` of the edit by which the message came to ask for a job; empty: it did from the start.
@@ -57,6 +59,7 @@ class NewJob:
     way_in: WayIn
     project_said: str = ""
     quiet: bool | None = None
+    agent: AgentOptions = field(default_factory=AgentOptions)
     thread_ts: str = ""
     message_ts: str = ""
     edited_at: str = ""
@@ -77,11 +80,16 @@ class NewJob:
         return MessageVersion(self.channel_id, self.message_ts, self.person.id, self.edited_at)
 
 
+MAKE_IT_A_CHANGE = "Make it a change: change the pages as your last answer says."
+"""The words of the button under an answer."""
+
+
 @dataclass(frozen=True)
 class Written:
     """A follow-up that was typed into a modal, or is the text of a button.
 
-    `source_key` consists of Slack's own ids, so that it counts once. Each person can press a button once.
+    `source_key` consists of Slack's own ids, so that it counts once. Each person can press a button once. `mode` is the
+    one that it turns the job to; None: it stays as it is.
     """
 
     person: Person
@@ -89,6 +97,7 @@ class Written:
     text: str
     source_key: str
     way_in: WayIn = WayIn.MODAL
+    mode: Mode | None = None
 
 
 def may_replace(followed: Thread, start: Request) -> bool:
@@ -130,6 +139,7 @@ def once_more(thread: Thread, start: Request, action: Request) -> NewJob:
         way_in=WayIn.RETRY,
         project_said=thread.options.project_said,
         quiet=thread.options.quiet,
+        agent=replace(thread.options.agent, mode=thread.options.mode),
         thread_ts=thread.ts or thread.root_ts,
         origin=thread.origin,
         attachments=start.attachments,
@@ -159,6 +169,7 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
         way_in=way_in,
         project_said=options.project,
         quiet=options.quiet or None,
+        agent=options.agent,
         thread_ts=reply.thread_ts or reply.message_ts,
         message_ts=reply.message_ts,
         edited_at=reply.edited_at,

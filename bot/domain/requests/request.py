@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from bot.domain.commands import Options, ThreadWord
 from bot.domain.messages import ForwardedMessage, SlackFile
-from bot.jobapi.models import PromptFile, Requester
+from bot.jobapi.models import Mode, PromptFile, Requester
 
 
 @dataclass(frozen=True)
@@ -273,6 +273,8 @@ class Request:
     `team_id` is the person's workspace, if Slack gave it. `attachments` are what the message contains besides text.
     `context` was made of them, and of the thread, when the request was prepared; `context` and `requester` are the same
     for each attempt. `merged_into` is the request with which it is sent as one message; empty: it is sent separately.
+    `mode` is set when a follow-up is first sent in another mode than `edit`, or if it turns the job to that; None: as
+    the thread's.
     """
 
     id: str
@@ -296,6 +298,7 @@ class Request:
     context: RequestContext | None = None
     merged_into: str = ""
     way_in: WayIn = WayIn.REPLY
+    mode: Mode | None = None
 
     @property
     def person(self) -> Person:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from bot.domain.commands import AgentOptions
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, EndMark, Problem, Progress
 from bot.domain.projects import ProjectReason
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import WayIn
-from bot.jobapi.models import Job
+from bot.jobapi.models import Job, Mode
 from bot.notices.job import tells_of_a_finish
 from bot.notices.notice import NoticeKey
 from bot.notices.requests import RequestRejected
@@ -37,6 +38,8 @@ class ThreadOptions:
         project_said: The project as the request named it; empty: none.
         project_reason: Why the job is for its project; None until that is decided.
         context_chosen: Whether the person chose the context from the Slack thread, possibly none.
+        agent: How the agent is to work, as far as the request says so.
+        mode: The mode in which the job starts: as the request says, or the default of its channel or project.
     """
 
     way_in: WayIn = WayIn.COMMAND
@@ -44,6 +47,8 @@ class ThreadOptions:
     project_said: str = ""
     project_reason: ProjectReason | None = None
     context_chosen: bool = False
+    agent: AgentOptions = field(default_factory=AgentOptions)
+    mode: Mode = Mode.EDIT
 
 
 @dataclass(frozen=True)
@@ -221,12 +226,15 @@ class ThreadState:
         read_until: The `ts` up to which the agent has got the messages of the Slack thread, with requests that the job
             API accepted.
         replaced_by: The thread of the job that replaced it by a retry or switch; empty: none.
+        edits_now: Whether the job started in another mode than `edit`, and went on in this one: its plan was accepted,
+            or its answer made a change.
     """
 
     job: Job | None = None
     round: int = 0
     read_until: str = ""
     replaced_by: str = ""
+    edits_now: bool = False
     failure: Failure = field(default_factory=Failure)
     announcements: Announcements = field(default_factory=Announcements)
     work: Work = field(default_factory=Work)
@@ -327,6 +335,11 @@ class Thread:
     revision: int = 0
     has_replies: bool = False
     pull_request: FollowedPullRequest | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of what is sent to the job next."""
+        return Mode.EDIT if self.state.edits_now else self.options.mode
 
 
 def shown_state(thread: Thread) -> ThreadState:

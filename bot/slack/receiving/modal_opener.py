@@ -9,7 +9,7 @@ Slack nor the database.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.domain.commands import NO_OPTIONS, Options
 from bot.domain.context import ContextLimits, ContextText, characters_of, context_text
@@ -17,6 +17,7 @@ from bot.domain.jobs.job import QuestionField
 from bot.domain.messages import ThreadMessage, people_in, with_known_names
 from bot.domain.people import ChannelInfo, Preference
 from bot.domain.permissions import Facts, PermissionRules, Refusal, Refused, may, refusal_anywhere
+from bot.domain.projects import Projects
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
@@ -203,12 +204,12 @@ class Admission:
 
 @dataclass(frozen=True)
 class ModalEdges:
-    """What modals need from Slack. `projects` are the names of all projects; `masker` masks secrets in contexts."""
+    """What modals need from Slack. `masker` masks secrets in contexts."""
 
     views: SlackViews
     conversations: Conversations
     people: DisplayNames
-    projects: tuple[str, ...] = ()
+    projects: Projects = field(default_factory=lambda: Projects(()))
     masker: SecretMasker = field(default_factory=SecretMasker)
     admission: Admission | None = None
 
@@ -242,9 +243,20 @@ class ModalOpener:
             drafted = await self._drafted(person, place)
             preferred = drafted.preference
             preference = Preference(said.project or preferred.project, said.quiet or preferred.quiet)
-            return new_job_modal(place, Drafted(drafted.prompt or prompt, preference), self._edges.projects)
+            asked, first = Drafted(drafted.prompt or prompt, preference), self.plans_first(place, preference.project)
+            return new_job_modal(place, asked, self._edges.projects.names, plan_first=first)
 
+        place = replace(place, mode=said.agent.mode or "", model=said.agent.model, effort=said.agent.effort)
         self._open(trigger_id, person, place, view, RequestKind.START)
+
+    def plans_first(self, place: ModalPlace, project: str) -> bool | None:
+        """See Projects."""
+        return self._edges.projects.plans_first(place.channel_id, project)
+
+    async def _handing_over(self, person: Person, place: ModalPlace, context: ShownContext) -> View:
+        drafted = await self._drafted(person, place)
+        first = self.plans_first(place, drafted.preference.project)
+        return hand_over_modal(place, drafted, self._edges.projects.names, context, plan_first=first)
 
     def follow_up(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
         """Opens the modal for a follow-up to a job."""
@@ -266,7 +278,7 @@ class ModalOpener:
         """Opens the modal for a person's preferences."""
 
         async def view() -> View:
-            return settings_modal(await self._service.preference(person.id), self._edges.projects)
+            return settings_modal(await self._service.preference(person.id), self._edges.projects.names)
 
         self._open(trigger_id, person, ModalPlace(), view)
 
@@ -281,7 +293,7 @@ class ModalOpener:
             context = await (self._context.of_message(place, message) if message else self._context.in_scope(place))
             if context is None:
                 return message_modal(COULD_NOT_FILL)
-            return hand_over_modal(place, await self._drafted(person, place), self._edges.projects, context)
+            return await self._handing_over(person, place, context)
 
         self._open(trigger_id, person, place, view, RequestKind.START)
 
@@ -293,8 +305,7 @@ class ModalOpener:
         async def work() -> None:
             context = await self._context.in_scope(place)
             if context is not None:
-                drafted = await self._drafted(person, place)
-                await self._update(shown, hand_over_modal(place, drafted, self._edges.projects, context))
+                await self._update(shown, await self._handing_over(person, place, context))
 
         self._recorder.in_background(self._guarded(work), name="showing another context")
 

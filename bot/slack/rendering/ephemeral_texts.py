@@ -47,6 +47,7 @@ _HELP = (
     "• Ask what works on your pages: `{command} What can you do?`",
     "• Or mention {bot} with the task, also in a thread, which I then read. A direct message works, too.",
     "• Options before the task: `project:NAME` picks the project; `quiet` mentions nobody at the end.",
+    "• Before the task, too: `plan:` shows a plan first; `ask:` only answers; `model:NAME` and `effort:NAME` choose.",
     "• Steer: reply in the job's thread. In a thread that people began, mention {bot} in the reply.",
     "• Talk among yourselves: replies that start with `//` or with somebody's name aren't sent.",
     "• Alone on a line in the thread: `!status`, `!stop`, `!discard`, `!mute`, `!unmute`, `!retry`, `!help`.",

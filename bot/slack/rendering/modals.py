@@ -10,12 +10,13 @@ from typing import Any, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
+from bot.domain.commands import AgentOptions
 from bot.domain.context import ContextText
 from bot.domain.jobs.job import LONGEST_LABEL, MOST_OPTIONS, QuestionField
 from bot.domain.people import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.domain.threads.thread import Thread
-from bot.jobapi.models import FieldKind
+from bot.jobapi.models import FieldKind, Mode
 from bot.notices import job
 from bot.notices.said import Markup
 from bot.slack.rendering.blocks import (
@@ -103,6 +104,7 @@ class Input(StrEnum):
 
     PROMPT = "prompt"
     PROJECT = "project"
+    PLAN = "plan"
     TELLING = "telling"
     CHANNEL = "channel"
     SCOPE = "scope"
@@ -165,6 +167,20 @@ def telling_input(preference: Preference) -> Block:
     """Returns the choice of notification."""
     chosen = EndNotification.QUIET if preference.quiet else EndNotification.MENTION
     return choice_input(Input.TELLING, "When it ends", _END_NOTIFICATIONS, chosen)
+
+
+def plan_input(place: "ModalPlace", first: bool | None) -> list[Block]:  # noqa: FBT001 - its name says it
+    """Returns the box for a plan `first`, ticked or not; nothing where that cannot be had (None), or only an answer is
+    wanted.
+    """
+    said = place.agent.mode
+    if first is None or said is Mode.ASK:
+        return [context_block([ONLY_ANSWERS])] if said is Mode.ASK else []
+    box = option("Show me the plan first", Mode.PLAN)
+    element: Block = {"type": "checkboxes", "action_id": Input.PLAN, "options": [box]}
+    ticked = first if said is None else said is Mode.PLAN
+    element |= {"initial_options": [box]} if ticked else {}
+    return [_input(Input.PLAN, "Before anything is changed", element, optional=True)]
 
 
 def channel_input() -> Block:
@@ -240,6 +256,9 @@ class ModalPlace:
         scope: For a message that is handed over, how much of the conversation to include.
         files: The ids of the message's files.
         file_names: Their names.
+        mode: What the command that opened it says of how the agent is to work, as the next two.
+        model: A model's name.
+        effort: A level of effort.
     """
 
     channel_id: str = ""
@@ -249,6 +268,14 @@ class ModalPlace:
     scope: str = ""
     files: tuple[str, ...] = ()
     file_names: tuple[str, ...] = ()
+    mode: str = ""
+    model: str = ""
+    effort: str = ""
+
+    @property
+    def agent(self) -> AgentOptions:
+        """Returns how the agent is to work."""
+        return AgentOptions(Mode(self.mode) if self.mode in set(Mode) else None, self.model, self.effort)
 
     @property
     def draft_key(self) -> str:
@@ -304,6 +331,8 @@ _SCOPES = {ContextScope.MESSAGE: "This message only", ContextScope.THREAD: "The 
 _WHAT_TO_DO = "What should be done?"
 PROMPT_MISSING = "Please write what the agent should do."
 PROMPT_TOO_LONG = f"This is too long: at most {MAX_PROMPT:,} characters can be sent. Please shorten it."
+NO_PLAN = "This project's agent can't show a plan first. Please untick this, or choose another project."
+ONLY_ANSWERS = Markup("The agent only answers, and changes nothing.")
 CHANNEL_MISSING = "Please choose a channel for the job's thread."
 ANSWER_MISSING = "Please answer this."
 NOT_RECORDED_HERE = (
@@ -343,20 +372,30 @@ class ShownContext:
     unreadable: bool = False
 
 
-def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) -> View:
+def new_job_modal(
+    place: ModalPlace, drafted: Drafted, projects: Sequence[str], *, plan_first: bool | None = None
+) -> View:
     """Returns the modal for a new job; without a channel it asks for one."""
     where = f"The job's thread will be in {channel(place.channel_id)}."
     chosen = context_block([where]) if place.channel_id else channel_input()
     blocks = [
         prompt_input(_WHAT_TO_DO, drafted.prompt),
         *project_input(projects, drafted.preference.project),
+        *plan_input(place, plan_first),
         chosen,
         telling_input(drafted.preference),
     ]
     return _modal(Callback.NEW_JOB, "New job", "Start", place, blocks)
 
 
-def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str], context: ShownContext) -> View:
+def hand_over_modal(
+    place: ModalPlace,
+    drafted: Drafted,
+    projects: Sequence[str],
+    context: ShownContext,
+    *,
+    plan_first: bool | None = None,
+) -> View:
     """Returns the modal for a message that is handed over, with the context that will be sent, for editing."""
     scope = ContextScope(place.scope or ContextScope.MESSAGE)
     choice = choice_input(Input.SCOPE, "What goes along?", _SCOPES, scope) | {"dispatch_action": True}
@@ -366,6 +405,7 @@ def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]
         *_context_inputs(scope, context.written.text),
         *(context_block([remark]) for remark in _remarks(context, place.file_names)),
         *project_input(projects, drafted.preference.project),
+        *plan_input(place, plan_first),
         telling_input(drafted.preference),
     ]
     return _modal(Callback.HAND_OVER, "Hand to Pagehand", "Start", place, blocks)

@@ -150,6 +150,7 @@ requests = Table(
     Column("merged_into", CleanText, nullable=False),
     Column("fetched", CleanText),
     Column("way_in", Text, nullable=False, server_default=WayIn.REPLY),
+    Column("mode", Text),
     _one_of("state", RequestState),
 )
 """JSON columns: `requester` (a Requester, once known); `context` (a RequestContext, once prepared); `attachments`

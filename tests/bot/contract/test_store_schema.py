@@ -106,7 +106,8 @@ async def test_the_links_of_earlier_jobs_are_adopted_over_an_hour(empty_database
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
         await connection.execute(text("DROP TABLE pull_requests"))
-        await connection.execute(text("ALTER TABLE polls DROP COLUMN seen"))
+        for column in ("polls DROP COLUMN seen", "requests DROP COLUMN mode"):
+            await connection.execute(text(f"ALTER TABLE {column}"))
         await connection.execute(text("UPDATE threads SET state = 'damaged' WHERE id = 't3'"))
         await connection.execute(text(f"UPDATE {SCHEMA.version_table} SET version_num = '0026'"))  # noqa: S608 - our own word
     await migrate(empty_database)

@@ -63,7 +63,7 @@ async def test_a_plan_is_posted_once_and_no_end_is(world: CoreWorld, ts: str) ->
 
 async def test_start_sends_the_plans_id_and_what_follows_is_an_ordinary_job(world: CoreWorld, ts: str) -> None:
     await press(world, ts, who=BEN)
-    (call,) = world.job_api.calls_of[JOB]
+    _, call = world.job_api.prompt_calls
     assert (call.prompt, call.mode, call.proposal) == (START_WORDS, Mode.EDIT, "plan-1")
     thread = await world.thread(ts)
     assert (await shown(world, ts), thread.state.planning.proposal_end_by) == (ProposalEnd.STARTED, BEN.id)

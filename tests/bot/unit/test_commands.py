@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.worlds.store_world import a_follow_up, a_thread
 
 from bot.domain.commands import (
+    AgentOptions,
     Aside,
     Blank,
     FollowUp,
@@ -52,7 +53,7 @@ from bot.domain.projects import (
 from bot.domain.requests.held import IN_ONE_GO, job_in_hand, lines_with, to_ask_about
 from bot.domain.requests.request import Request, RequestState, WayIn
 from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
-from bot.jobapi.models import Job
+from bot.jobapi.models import Job, Mode
 from bot.notices.notice import Notice
 from bot.notices.questions import ProjectAsked
 from bot.runtime.text import without_misleading
@@ -94,15 +95,50 @@ def test_leading_options_may_be_in_any_order(text: str, project: str, *, quiet: 
     assert parse_slash(text) == Start("Fix it", Options(project, quiet=quiet))
 
 
+PLAN = AgentOptions(Mode.PLAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "agent"),
+    [
+        ("mode:plan Fix it", PLAN),
+        ("mode=PLAN Fix it", PLAN),
+        ("mode: plan Fix it", PLAN),
+        ("--mode plan Fix it", PLAN),
+        ("\u2014Mode:plan Fix it", PLAN),
+        ("plan: Fix it", PLAN),
+        ("Plan:Fix it", PLAN),
+        ("plan\uff1aFix it", PLAN),
+        ("ask: Fix it", AgentOptions(Mode.ASK)),
+        ("mode:edit Fix it", AgentOptions(Mode.EDIT)),
+        ("model:opus-5 effort=high Fix it", AgentOptions(None, "opus-5", "high")),
+        ('--model "opus-5" plan: effort:high Fix it', AgentOptions(Mode.PLAN, "opus-5", "high")),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "project:guides quiet "])
+def test_options_for_the_agent_stand_in_front_in_any_order(text: str, agent: AgentOptions, before: str) -> None:
+    expected = Options("guides", quiet=True, agent=agent) if before else Options(agent=agent)
+    assert parse_slash(before + text) == Start("Fix it", expected)
+
+
 SLASH: dict[Blank | Help | WrongOption, list[str]] = {
     Help(): ["help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\ufeffhelp"],
     Blank(): ["", "   ", "\u200b"],
     Blank(Options("guides", quiet=True)): ["quiet project:guides"],
+    Blank(Options(agent=AgentOptions(Mode.PLAN))): ["plan:", "mode:plan", " Plan: "],
     WrongOption(): [
         "project:a project:b Fix it",
         "project: guides Fix it",
         "project:",
         'project:" " Fix it',
+        "mode:plan mode:ask Fix it",
+        "mode:plan plan: Fix it",
+        "plan: ask: Fix it",
+        "mode:paln Fix it",
+        "--mode Fix it",
+        "--model=",
+        'effort:"" Fix it',
+        "model:a model:b Fix it",
     ],
 }
 PROMPTS_ALONE = [
@@ -118,6 +154,20 @@ PROMPTS_ALONE += [
     "projects: fix them",
     "Fix it quiet project:guides",
     '"quiet" is a word',
+    "Plan the migration guide",
+    "plan the guide: first the titles",
+    "Planning: who does it?",
+    "Plan:\n1. Fix it",
+    "ask: \nwhat it costs",
+    "Rename it. ask: who owns it?",
+    "Model: the new one",
+    "model: the new one is missing",
+    "Model:x is missing",
+    "mode: dark is missing",
+    "Mode:plan is missing",
+    "effort: none",
+    "models:x",
+    "edit: the guide",
 ]
 
 
@@ -139,11 +189,21 @@ NAMES = st.text(
 PROMPTS = st.text(max_size=50).map(lambda text: f"Fix {text}".strip(BLANKS))
 
 
-@given(name=NAMES, prompt=PROMPTS, quiet=st.booleans(), order=st.permutations([0, 1]))
-def test_any_name_and_prompt_round_trip(name: str, prompt: str, *, quiet: bool, order: list[int]) -> None:
-    written = [f"project:{name}", "quiet" if quiet else ""]
+@given(
+    names=st.tuples(NAMES, NAMES, NAMES),
+    mode=st.sampled_from(Mode),
+    prompt=PROMPTS,
+    quiet=st.booleans(),
+    order=st.permutations(range(5)),
+)
+def test_any_name_and_prompt_round_trip(
+    names: tuple[str, str, str], mode: Mode, prompt: str, *, quiet: bool, order: list[int]
+) -> None:
+    project, model, effort = names
+    short = f"mode:{mode}" if mode is Mode.EDIT else f"{mode}:"
+    written = [f"project:{project}", "quiet" if quiet else "", short, f"model:{model}", f"effort:{effort}"]
     said = split_options(" ".join([*(written[place] for place in order), prompt]))
-    assert said == (Options(name, quiet=quiet), prompt)
+    assert said == (Options(project, quiet=quiet, agent=AgentOptions(mode, model, effort)), prompt)
 
 
 @given(st.text(max_size=300))

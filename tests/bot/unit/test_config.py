@@ -487,7 +487,7 @@ def test_all_malformed_values_are_reported_at_once_with_their_place(tmp_path: Pa
     replies = "planted"
     """
     names = "name, project, url, key_file, key_variable, get_path, timeout"
-    more = "idempotent, requester, cancel, files, instruction, pull_request, pictures, channels, words"
+    more = "idempotent, requester, cancel, files, instruction, pull_request, pictures, modes, mode, channels, words"
     assert sorted(file_faults(tmp_path, text, **JOB_API)) == sorted(
         [
             "project 1, name: must be one word of at most 60 letters, digits, dots and hyphens, because people type it",

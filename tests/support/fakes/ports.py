@@ -45,16 +45,18 @@ class FakeJobApi:
     """A job API in memory. `faults` are raised first, in order; those in `after` once the call was carried out.
     `faults_of` are those of one operation alone.
 
-    `requesters` came with the calls, `files` with each prompt. `outdated_answers` are returned for the next messages
-    instead of the current job. `pictures` are those of all jobs, by id. `cancels` and `files_taken` are what this job
-    API can do beyond its specification; `uploads` are the uploaded files, by id.
+    `prompt_calls` are all creates and messages, `requesters` came with them, `files` with each prompt.
+    `outdated_answers` are returned for the next messages instead of the current job. `pictures` are those of all jobs,
+    by id. `cancels`, `files_taken` and `modes` are what this job API can do beyond its specification; `uploads` are the
+    uploaded files, by id.
     """
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
+        self.prompt_calls: list[PromptCall] = []
+        self.modes = False
         self.created: list[str] = []
         self.messages: dict[str, list[str]] = defaultdict(list)
-        self.calls_of: dict[str, list[PromptCall]] = defaultdict(list)
         """The messages to each job."""
         self.faults: list[JobApiError] = []
         self.after: list[JobApiError] = []
@@ -73,6 +75,7 @@ class FakeJobApi:
         self.uploaded_to: list[str] = []
 
     async def create(self, project: str, call: PromptCall) -> Job:
+        self.prompt_calls.append(call)
         self.requesters.append(call.requester)
         self._fail(self.faults_of["create"] or self.faults)
         self.files[call.prompt] = tuple(call.files)
@@ -84,13 +87,13 @@ class FakeJobApi:
         return job
 
     async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
+        self.prompt_calls.append(call)
         self.requesters.append(call.requester)
         self._fail(self.faults_of["send_message"] or self.faults)
         self.files[call.prompt] = tuple(call.files)
         if job_id not in self.jobs:
             raise JobGone("no such job")
         self.messages[job_id].append(call.prompt)
-        self.calls_of[job_id].append(call)
         self.show(job_id, "active")
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]

@@ -118,7 +118,7 @@ class CoreWorld:
             self.rereader,
             ContextGatherer(self.reading.ports, projects.abilities, self.people, self.masker, self.fetch_limits),
             rules=self.rules,
-            projects=self.projects,
+            projects=projects,
             polling=polling,
         )
         self.file_uploader = FileUploader(
@@ -192,6 +192,7 @@ class CoreWorld:
             cancel=self.job_api.cancels,
             files=self.job_api.files_taken,
             pull_request=self.tells_pull_requests,
+            modes=self.job_api.modes,
         )
 
     def restart(self, owner: str) -> None:

@@ -13,6 +13,7 @@ from support.fakes.recording_service import RecordingService
 from support.oracles.slack_samples import invented
 from support.servers.slack_faults import FaultyWorkspace
 
+from bot.domain.projects import Project, Projects
 from bot.domain.threads.thread import Thread
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.modal_opener import ModalEdges
@@ -32,7 +33,7 @@ from bot.workspace.model.app_config import AppConfig
 @dataclass
 class SlackWorld:
     """The parts are created on first use. `names_within`: seconds that looking up names may take; None: texts show no
-    names. `now` is the time of `people`. `projects` are the names of all.
+    names. `now` is the time of `people`. `projects` are all, by name or whole.
     """
 
     workspace: FaultyWorkspace
@@ -42,7 +43,7 @@ class SlackWorld:
     names_within: float | None
     service: RecordingService = field(default_factory=RecordingService)
     now: list[float] = field(default_factory=lambda: [0.0])
-    projects: tuple[str, ...] = ()
+    projects: tuple[str | Project, ...] = ()
 
     # -- receiving ------------------------------------------------------------------------------------------------
 
@@ -54,8 +55,12 @@ class SlackWorld:
             message_context=MessageContext(),
             ephemeral_sender=self.ephemeral,
             recording_timeout=0.3,
-            modal_edges=ModalEdges(self.views, self.conversations, self.people, self.projects),
+            modal_edges=ModalEdges(self.views, self.conversations, self.people, self._all_projects),
         )
+
+    @property
+    def _all_projects(self) -> Projects:
+        return Projects(tuple(Project(each) if isinstance(each, str) else each for each in self.projects))
 
     def receiver(self, **options: Any) -> SocketReceiver:
         return SocketReceiver(self.app, self.client, RotatingSecret(self.workspace.credentials.app_token), **options)
@@ -85,7 +90,9 @@ class SlackWorld:
 
     @cached_property
     def views(self) -> SlackViews:
-        return SlackViews(self.client, self.people, MessageContext(), self.permalinks, projects=self.projects)
+        return SlackViews(
+            self.client, self.people, MessageContext(), self.permalinks, projects=self._all_projects.names
+        )
 
     @cached_property
     def conversations(self) -> SlackConversations:

@@ -11,8 +11,9 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.jobs.job import digest
-from bot.domain.requests.new_jobs import Written
+from bot.domain.requests.new_jobs import MAKE_IT_A_CHANGE, Written
 from bot.domain.requests.request import Action, Person, RequestKind, WayIn, home_key
+from bot.jobapi.models import Mode
 from bot.notices.said import ButtonId
 from bot.runtime.text import displayable
 from bot.slack.receiving.dependencies import Dependencies
@@ -90,6 +91,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 
     on(RECORDED, handle_click)
     on(SAYING_FOLLOW_UPS, handle_follow_up)
+    on((ButtonId.MAKE_CHANGE,), handle_change)
     on(LINKS, _leave_alone)
     on((HOME_NEWER, HOME_OLDER), _turn_page)
 
@@ -121,6 +123,15 @@ async def handle_follow_up(payload: ClickPayload, dependencies: Dependencies) ->
     if click is not None and thread_id and prompt:
         key = _personal_key(payload, click)
         written = Written(click.person, thread_id, displayable(prompt), key, WayIn.BUTTON)
+        await _record(dependencies.service.follow_up(written), click, dependencies.recorder)
+
+
+async def handle_change(payload: ClickPayload, dependencies: Dependencies) -> None:
+    """Records that an answer is to be made a change, as a follow-up that turns the job to that."""
+    click = read_click(payload, dependencies)
+    if click is not None:
+        key = _personal_key(payload, click)
+        written = Written(click.person, click.value, MAKE_IT_A_CHANGE, key, WayIn.BUTTON, Mode.EDIT)
         await _record(dependencies.service.follow_up(written), click, dependencies.recorder)
 
 

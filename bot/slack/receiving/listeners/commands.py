@@ -73,6 +73,7 @@ async def _start(payload: CommandPayload, asked: Start, dependencies: Dependenci
         way_in=WayIn.COMMAND,
         project_said=asked.options.project,
         quiet=asked.options.quiet or None,
+        agent=asked.options.agent,
     )
     call = dependencies.service.start(job)
     return _ANSWERS[await dependencies.recorder.record_interaction(call, person, channel_id)]

@@ -13,6 +13,7 @@ from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
 from bot.domain.threads.thread import ThreadOrigin
+from bot.jobapi.models import Mode
 from bot.ports.service import ServicePort
 from bot.runtime.text import displayable
 from bot.slack.receiving.modal_opener import ModalOpener
@@ -24,6 +25,7 @@ from bot.slack.rendering.modals import (
     ANSWER_MISSING,
     CHANNEL_MISSING,
     MAX_PROMPT,
+    NO_PLAN,
     NOT_RECORDED_HERE,
     PROMPT_MISSING,
     PROMPT_TOO_LONG,
@@ -76,6 +78,7 @@ class ModalListeners:
     async def _new_job(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
         prompt, channel_id = _prompt_in(payload), place.channel_id or payload.view.channel(Input.CHANNEL)
         errors = _prompt_errors(prompt) | ({} if channel_id else {Input.CHANNEL: CHANNEL_MISSING})
+        errors |= self._plan_errors(payload)
         if errors:
             return _errors(errors)
         asked = _asked(payload, person, channel_id, prompt, WayIn.MODAL)
@@ -86,7 +89,7 @@ class ModalListeners:
         prompt, context = _prompt_in(payload), payload.view.texts(f"{Input.CONTEXT}/")
         found = {block_id: self.opener.masker.mask(text).kinds for block_id, text in context}
         errors = {block_id: secret_found(kinds) for block_id, kinds in found.items() if kinds}
-        errors |= _prompt_errors(prompt)
+        errors |= _prompt_errors(prompt) | self._plan_errors(payload)
         if errors:
             return _errors(errors)
         asked = replace(
@@ -97,6 +100,11 @@ class ModalListeners:
             context=RequestContext("\n".join(displayable(text) for _, text in context)),
         )
         return await self._recorded(self.service.start(asked), payload, person, place, place.channel_id)
+
+    def _plan_errors(self, payload: ViewPayload) -> dict[str, str]:
+        view = payload.view
+        cannot = self.opener.plans_first(view.place, view.choice(Input.PROJECT)) is None
+        return {Input.PLAN: NO_PLAN} if view.ticked(Input.PLAN) and cannot else {}
 
     async def _follow_up(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
         text = _prompt_in(payload)
@@ -177,8 +185,11 @@ async def _acknowledge(ack: AsyncAck) -> None:
 
 def _asked(payload: ViewPayload, person: Person, channel_id: str, prompt: str, way_in: WayIn) -> NewJob:
     quiet = payload.view.choice(Input.TELLING) == EndNotification.QUIET
-    project = payload.view.choice(Input.PROJECT)
-    return NewJob(person, channel_id, prompt, _source_key(payload), way_in, project_said=project, quiet=quiet)
+    project, agent = payload.view.choice(Input.PROJECT), payload.view.place.agent
+    ticked, key = payload.view.ticked(Input.PLAN), _source_key(payload)
+    if ticked is not None:
+        agent = replace(agent, mode=Mode.PLAN if ticked else Mode.EDIT)
+    return NewJob(person, channel_id, prompt, key, way_in, project_said=project, quiet=quiet, agent=agent)
 
 
 def _origin(place: ModalPlace) -> ThreadOrigin:

@@ -150,6 +150,11 @@ class SlackView(InstalledView):
         """Returns the value of the chosen option; empty if none is chosen."""
         return self._input(block_id).selected_option.value
 
+    def ticked(self, block_id: str) -> bool | None:
+        """Returns whether a box is ticked; None if it is not shown."""
+        shown = self.state.values.get(block_id)
+        return None if shown is None else bool(shown.selected_options)
+
     def channel(self, block_id: str) -> str:
         """Returns the chosen channel; empty if none is chosen."""
         return self._input(block_id).selected_conversation
