@@ -103,7 +103,7 @@ class ProposalOver(_Waited, kind="proposal_over"):
 
 @dataclass(frozen=True)
 class ProposalPressed(ToPerson, kind="proposal_pressed"):
-    """A press about a plan does nothing, because of what `by` did before. `newer_ts`: the post of a newer plan."""
+    """A press about a plan does nothing, because of what became of it. `newer_ts`: the post of a newer plan."""
 
     words_by_end: ClassVar[Mapping[ProposalEnd, str]] = {
         ProposalEnd.STARTED: "No need: {who} started this plan.",
@@ -116,7 +116,6 @@ class ProposalPressed(ToPerson, kind="proposal_pressed"):
         ProposalEnd.OVER: "Nothing was done: this plan can't be started any more. Ask again with {slash}.",
     }
     end: ProposalEnd
-    by: str = ""
     newer_ts: str = ""
 
     @property
@@ -126,4 +125,5 @@ class ProposalPressed(ToPerson, kind="proposal_pressed"):
 
     def tell(self, show: Renderer, thread: "Thread") -> Said:
         """See NoticeContent."""
-        return Said(show(self.words_by_end[self.end], who=show.person(self.by) or show("somebody")))
+        who = show.person(thread.state.planning.proposal_end_by) or show("somebody")
+        return Said(show(self.words_by_end[self.end], who=who))

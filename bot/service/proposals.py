@@ -62,6 +62,5 @@ async def _refuse(tx: RecordingTransaction, thread: Thread, press: Request, why:
     planning, newer_ts = thread.state.planning, ""
     if why is ProposalEnd.OUTDATED and planning.proposal_id:
         newer_ts = await tx.notices.posted_ts(thread.id, ProposalMade.key(planning.proposal_id))
-    by = planning.proposal_end_by if why is planning.proposal_end else ""
-    told = ProposalPressed(press.person_id, why, by, newer_ts, asked_on=surface_of(press.source_key))
+    told = ProposalPressed(press.person_id, why, newer_ts, asked_on=surface_of(press.source_key))
     await tx.notices.add(thread.id, NewNotice(NoticeKey(press.source_key), told))

@@ -53,7 +53,7 @@ def note_proposal(state: ThreadState, job: Job, details: JobDetails, now: float)
 def _note_new(state: ThreadState, job: Job, told: Proposal, now: float) -> tuple[ThreadState, list[NewNotice]]:
     made = Planning(told.id, now)
     if told.state is ProposalState.ACCEPTED:  # while nobody looked, as after a restored backup
-        return replace(state, planning=replace(made, proposal_end=ProposalEnd.STARTED)), []
+        return replace(state, planning=replace(made, proposal_end=ProposalEnd.STARTED), edits_now=True), []
     if told.state is not ProposalState.PROPOSED or job.status != COMPLETED:
         return state, []
     before = state.planning.proposal_id
@@ -74,7 +74,8 @@ def ended(state: ThreadState, end: ProposalEnd, by: str = "") -> tuple[ThreadSta
         state.planning, proposal_end=end, proposal_end_by=by, proposal_asked=False, proposal_untold=False
     )
     outdated = NewNotice(ProposalMade.key(planning.proposal_id), PostOutdated())
-    return replace(state, planning=planning), [outdated]
+    edits_now = state.edits_now or end is ProposalEnd.STARTED
+    return replace(state, planning=planning, edits_now=edits_now), [outdated]
 
 
 def note_waiting(state: ThreadState, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:

@@ -57,7 +57,7 @@ def continues(request: Request, until: str) -> bool:
 def noted(state: ThreadState, request: Request) -> ThreadState:
     """Returns the state after a request was accepted, with how far the thread was sent, and whether it edits now."""
     until = read_until(request)
-    if request.kind is RequestKind.ACCEPT_PROPOSAL or request.mode is Mode.EDIT:
+    if request.mode is Mode.EDIT:
         state = replace(state, edits_now=True)
     return replace(state, read_until=until) if until > state.read_until else state
 

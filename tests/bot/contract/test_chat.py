@@ -126,7 +126,7 @@ async def test_a_plans_post_shows_what_became_of_it(world: SlackWorld) -> None:
 
 async def test_a_press_on_an_outdated_plan_is_answered_with_a_link_to_the_newer_one(world: SlackWorld) -> None:
     thread, ana = replace(await world.posted(), has_replies=True), world.workspace.people["ana"]
-    pressed = ProposalPressed(ana.id, ProposalEnd.OUTDATED, newer_ts=thread.ts or "")
+    pressed = ProposalPressed(ana.id, ProposalEnd.OUTDATED, thread.ts or "")
     await ana.say("docs", "and this", thread_ts=thread.ts)
     await world.chat.tell(thread, notice(pressed, "th1/pressed"))
     link = await world.permalinks.soon(thread.channel_id, thread.ts or "", seconds=5)

@@ -3,10 +3,11 @@
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands import ThreadWord
+from bot.domain.commands import AgentOptions, ThreadWord
 from bot.domain.jobs.proposals import START_WORDS
 from bot.domain.requests.audit import AuditAction
-from bot.domain.requests.request import Person, Reply, RequestKind
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import ProposalEnd
 from bot.errors import JobApiBusy, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import JobDetails, Mode, Proposal, ProposalState, ProposedPage
@@ -29,8 +30,10 @@ def plan(number: int = 1, state: ProposalState = ProposalState.PROPOSED) -> JobD
 
 @pytest.fixture
 async def ts(world: CoreWorld) -> str:
-    """A job whose plan waits."""
-    ts = await world.started()
+    """A job that was asked for a plan first, which waits."""
+    world.job_api.modes = True
+    await world.ask(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND, agent=AgentOptions(Mode.PLAN)), wait=0)
+    ts = world.chat.messages[0].ts
     await world.show("completed", details=plan(), wait=60)
     return ts
 
@@ -49,8 +52,8 @@ async def shown(world: CoreWorld, ts: str, number: int = 1) -> ProposalEnd | Non
     return world.chat.updated[key].state.planning.proposal_end if key in world.chat.updated else None
 
 
-def told(world: CoreWorld) -> list[tuple[str, ProposalEnd, str]]:
-    return [(each.person_id, each.end, each.by) for each in world.chat.private_as(ProposalPressed)]
+def told(world: CoreWorld) -> list[tuple[str, ProposalEnd]]:
+    return [(each.person_id, each.end) for each in world.chat.private_as(ProposalPressed)]
 
 
 async def test_a_plan_is_posted_once_and_no_end_is(world: CoreWorld, ts: str) -> None:
@@ -72,18 +75,21 @@ async def test_start_sends_the_plans_id_and_what_follows_is_an_ordinary_job(worl
     assert (finished.link, finished.person_id, finished.again) == (LINK, BEN.id, False)
     audit = await world.store.transact(lambda tx: tx.audit.read(since=0, until=9e9, after=0, limit=10))
     assert AuditAction.PLAN_ACCEPTED in {each.entry.action for each in audit}
+    await world.reply(ts, "and the index", "9.1", wait=5)
+    assert [each.mode for each in world.job_api.prompt_calls] == [Mode.PLAN, Mode.EDIT, Mode.EDIT]
 
 
 async def test_a_second_press_is_told_who_started(world: CoreWorld, ts: str) -> None:
     await press(world, ts, who=ANA)
     await press(world, ts, who=BEN)
     assert world.job_api.messages[JOB] == [START_WORDS]
-    assert told(world) == [(BEN.id, ProposalEnd.STARTED, ANA.id)]
+    assert told(world) == [(BEN.id, ProposalEnd.STARTED)]
 
 
 async def test_words_ask_for_another_plan_and_take_the_buttons(world: CoreWorld, ts: str) -> None:
     await world.reply(ts, "yes, go ahead", "9.1", BEN, wait=5)
     assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.REVISED, ["yes, go ahead"])
+    assert [each.mode for each in world.job_api.prompt_calls] == [Mode.PLAN, Mode.PLAN]
     await press(world, ts)
     await world.show("completed", details=plan(2), wait=60)
     await press(world, ts, who=BEN)
@@ -99,7 +105,7 @@ async def test_a_press_does_nothing_while_earlier_words_wait(world: CoreWorld, t
     await world.reply(ts, "first the index", f"{world.clock.time:.6f}", wait=4)
     assert await end_of(world, ts) is None
     await press(world, ts)
-    assert told(world) == [(ANA.id, ProposalEnd.REVISED, "")]
+    assert told(world) == [(ANA.id, ProposalEnd.REVISED)]
     await world.pass_time(60)
     assert world.job_api.messages[JOB] == ["first the index"]
 
@@ -117,7 +123,7 @@ async def test_a_dropped_plan_cannot_be_started(world: CoreWorld, ts: str) -> No
     await press(world, ts)
     await press(world, ts, DROP)
     assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.DROPPED, [])
-    assert told(world) == [(ANA.id, ProposalEnd.DROPPED, BEN.id)] * 2
+    assert told(world) == [(ANA.id, ProposalEnd.DROPPED)] * 2
     assert not world.chat.posted_as(JobFinished)
     await world.reply(ts, "another, please", "9.1", wait=5)
     await world.show("completed", details=plan(2), wait=60)
@@ -132,7 +138,7 @@ async def test_a_stop_takes_the_plan_back(world: CoreWorld, ts: str, *, in_words
         await world.press_card(RequestKind.STOP, ts, BEN, key="stop", wait=5)
     await press(world, ts)
     assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.STOPPED, [])
-    assert told(world) == [(ANA.id, ProposalEnd.STOPPED, BEN.id)]
+    assert told(world) == [(ANA.id, ProposalEnd.STOPPED)]
     assert world.chat.answers() == [ActionAnswer.PLAN_STOPPED.stored]
 
 
@@ -164,9 +170,10 @@ async def test_a_start_that_may_have_arrived_is_no_other_than_a_message(
     await world.pass_time(60)
     thread = await world.thread(ts)
     assert (await shown(world, ts), thread.state.planning.proposal_end_by) == (ProposalEnd.STARTED, ANA.id)
+    assert thread.mode is Mode.EDIT
     assert len(world.chat.posted_as(RequestUncertain)) == (0 if idempotent else 1)
     await press(world, ts, who=BEN)
-    assert told(world) == [(BEN.id, ProposalEnd.STARTED, ANA.id)]
+    assert told(world) == [(BEN.id, ProposalEnd.STARTED)]
 
 
 async def test_a_replaced_job_takes_its_plan_along(world: CoreWorld, ts: str) -> None:
@@ -229,4 +236,6 @@ async def test_a_plan_that_was_started_while_nobody_looked_is_not_posted(world: 
     """As after a backup was restored."""
     ts = await world.started()
     await world.show("active", details=plan(state=ProposalState.ACCEPTED), wait=60)
-    assert (world.chat.posted_as(ProposalMade), await end_of(world, ts)) == ([], ProposalEnd.STARTED)
+    thread = await world.thread(ts)
+    assert (world.chat.posted_as(ProposalMade), thread.state.edits_now) == ([], True)
+    assert thread.state.planning.proposal_end is ProposalEnd.STARTED

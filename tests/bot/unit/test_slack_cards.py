@@ -28,6 +28,7 @@ from bot.notices.answers import (
 from bot.notices.card import duration
 from bot.notices.job import JobFailed, JobFinished, JobStopped, PullRequestFound, QuestionAsked
 from bot.notices.notice import CardChanged, Notice, NoticeContent, ReactionChanged, UnknownNotice
+from bot.notices.proposals import ProposalPressed
 from bot.notices.questions import RequestRefused
 from bot.notices.requests import (
     AccessDenied,
@@ -738,6 +739,14 @@ def test_a_card_shows_the_next_steps_of_a_long_plan() -> None:
     assert "Step 15" in text
     assert "Step 5" not in text
     assert "_15 of 20 steps done_" in text
+
+
+@pytest.mark.parametrize("end", list(ProposalEnd))
+def test_a_press_that_comes_too_late_is_told_who_was_first(end: ProposalEnd) -> None:
+    before = thread(proposal_id="p1", proposal_end=end, proposal_end_by="U0BEN")
+    made = ProposalPressed("U0ANA", end).tell(CONTEXT, before).words
+    named = end in {ProposalEnd.STARTED, ProposalEnd.DROPPED, ProposalEnd.STOPPED}
+    assert ("<@U0BEN>" in made, "somebody" in made) == (named, end is ProposalEnd.REVISED)
 
 
 def test_the_person_who_stopped_a_job_is_named_once_apart_from_the_reason() -> None:
