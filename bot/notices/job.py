@@ -150,8 +150,10 @@ def _because(show: Renderer, words: Markup, report: JobReport, *, otherwise: Mar
 
 def _answer(show: Renderer, report: JobReport) -> list[Markup]:
     """Returns what stands above an answer: whether there is one, and which pages it is based on."""
-    none = show("The agent has no answer.")
-    told = [show("Here's the answer.")] if report.answer else _because(show, none, report, otherwise=none)
+    told = [show("Here's the answer.")]
+    if report.answer is None:
+        otherwise = show("The agent has no answer.")
+        told = _because(show, show("The agent has no answer:"), report, otherwise=otherwise)
     pages = show("Pages read: {pages}", pages=some(show, report.pages_read))
     return [*told, *([pages] if report.pages_read else [])]
 

@@ -118,6 +118,7 @@ class RadioButtons(Chooser):
 class Checkboxes(Chooser):
     type: Literal["checkboxes"]
     options: Annotated[list[Option], Field(min_length=1, max_length=10)]
+    initial_options: Annotated[list[Option], Field(min_length=1, max_length=10)] | None = None
 
 
 class ConversationFilter(Strict):

@@ -28,7 +28,7 @@ _VALUE_FIELDS: Final[Mapping[str, _ValueFields]] = {
     "number_input": _ValueFields("value"),
     "static_select": _ValueFields("selected_option", "initial_option", of_options=True),
     "radio_buttons": _ValueFields("selected_option", "initial_option", of_options=True),
-    "checkboxes": _ValueFields("selected_options", of_options=True, several=True),
+    "checkboxes": _ValueFields("selected_options", "initial_options", of_options=True, several=True),
     "multi_static_select": _ValueFields("selected_options", of_options=True, several=True),
     "conversations_select": _ValueFields("selected_conversation"),
 }

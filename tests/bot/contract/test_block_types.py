@@ -119,6 +119,7 @@ def modals() -> Iterator[View]:
     for place in (ModalPlace(), ModalPlace("C1", "1.1", "1.2", "t1", ContextScope.THREAD, ("F1",), ("a.md",))):
         for each in (Drafted(), drafted):
             yield new_job_modal(place, each, projects)
+            yield new_job_modal(place, each, projects, plan_first=True)
             yield follow_up_modal(place, each)
             shown = ShownContext(ContextText("said", ContextNotes(), ()), has_thread=True, unreadable=True)
             yield hand_over_modal(place, each, projects, shown)

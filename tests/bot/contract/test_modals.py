@@ -7,17 +7,20 @@ from typing import Any
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
+from bot.domain.commands import AgentOptions
 from bot.domain.jobs.job import QuestionField
 from bot.domain.people import Preference
+from bot.domain.projects import JobApiAbilities, Project
 from bot.domain.requests.new_jobs import Written
 from bot.errors import StoreUnavailable
-from bot.jobapi.models import FieldKind
+from bot.jobapi.models import FieldKind, Mode
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.home import HOME_DEFAULTS
 from bot.slack.rendering.modals import (
     ANSWER_MISSING,
     COULD_NOT_OPEN,
+    NO_PLAN,
     NOT_RECORDED_HERE,
     encoded_fields,
 )
@@ -27,9 +30,10 @@ from bot.workspace.web_api.endpoint import CallRecord
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[SlackWorld]:
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[SlackWorld]:
+    """Its parameter are the projects."""
     async with slack_world(names_within=2.0, ack_timeout=2.0) as made:
-        made.projects = ("guides", "api")
+        made.projects = getattr(request, "param", ("guides", "api"))
         receiver = made.receiver()
         await receiver.start()
         await made.workspace.changes.wait_for(lambda: len(made.workspace.socket_mode.connections) == 2)
@@ -97,6 +101,61 @@ async def test_slow_recording_is_reported_and_continues(world: SlackWorld, ana: 
     world.service.gate.set()
     await world.workspace.changes.wait_for(lambda: bool(ana.ephemerals("docs")))
     assert ana.ephemerals("docs")[0].text == NOT_RECORDED
+
+
+PLANS = JobApiAbilities(modes=True)
+AS_SAID = (Project("guides", abilities=PLANS),)
+PLAN_FIRST = (Project("guides", abilities=PLANS, mode=Mode.PLAN),)
+
+
+@pytest.mark.parametrize(
+    ("world", "typed", "ticked", "tick", "asked"),
+    [
+        (AS_SAID, "", False, None, AgentOptions(Mode.EDIT)),
+        (AS_SAID, "", False, ["plan"], AgentOptions(Mode.PLAN)),
+        (PLAN_FIRST, "", True, None, AgentOptions(Mode.PLAN)),
+        (PLAN_FIRST, "", True, [], AgentOptions(Mode.EDIT)),
+        (AS_SAID, "plan: model:opus-5 effort:high", True, None, AgentOptions(Mode.PLAN, "opus-5", "high")),
+        (PLAN_FIRST, "mode:edit", False, None, AgentOptions(Mode.EDIT)),
+        (PLAN_FIRST, "ask:", None, None, AgentOptions(Mode.ASK)),
+    ],
+    indirect=["world"],
+)
+async def test_the_form_has_a_box_for_a_plan_first(
+    world: SlackWorld, ana: Actor, typed: str, asked: AgentOptions, *, ticked: bool | None, tick: Any
+) -> None:
+    """It begins as the command or the settings say."""
+    assert (await ana.command("docs", "/docs", typed)).ok
+    view = await shown(world, ana, "New job")
+    assert ("plan" in ids(view)) is (ticked is not None)
+    if ticked is not None:
+        assert bool(view.values["plan"]["plan"]["selected_options"]) is ticked
+    if tick is not None:
+        await ana.views.enter("plan", tick)
+    await ana.views.enter("prompt", "Fix it", dispatch=False)
+    assert (await ana.views.submit()).ok
+    (job,) = world.service.started
+    assert job.agent == asked
+
+
+@pytest.mark.parametrize("world", [(*AS_SAID, "api")], indirect=True)
+async def test_a_plan_is_offered_only_where_it_can_be_had(world: SlackWorld, ana: Actor) -> None:
+    """Of a project that cannot, there is no box, or an error where it is chosen; a wish from the command is kept."""
+    assert (await ana.command("docs", "/docs", "project:api plan:")).ok
+    view = await shown(world, ana, "New job")
+    assert "plan" not in ids(view)
+    await ana.views.enter("prompt", "Fix it", dispatch=False)
+    assert (await ana.views.submit()).ok
+    assert world.service.started[0].agent == AgentOptions(Mode.PLAN)
+    message = await ana.say("docs", "Who knows about ports?")
+    await handed_over(world, ana, message.ts)
+    await ana.views.enter("prompt", "Fix it", dispatch=False)
+    await ana.views.enter("plan", ["plan"])
+    await ana.views.enter("project", "api")
+    assert (await ana.views.submit()).errors == {"plan": NO_PLAN}
+    await ana.views.enter("project", "guides")
+    assert (await ana.views.submit()).ok
+    assert world.service.started[1].agent == AgentOptions(Mode.PLAN)
 
 
 async def test_a_modal_that_cannot_be_opened_is_reported(world: SlackWorld, ana: Actor) -> None:

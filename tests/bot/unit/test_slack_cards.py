@@ -12,13 +12,14 @@ from support.worlds.any_notices import KINDS, messages_of
 from support.worlds.thread_states import thread_state
 
 from bot.codehosts.pull_request import Check, CheckOutcome, Found, Preview, PullRequest, Review, Verdict
+from bot.domain.commands import AgentOptions
 from bot.domain.jobs.job import Answer, JobReport, Problem, Progress
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import FollowUpCounts, ProposalEnd, Thread, ThreadOptions, ThreadState
-from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
+from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, Mode, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import (
     CardNotPosted,
     PostNotDelivered,
@@ -194,7 +195,13 @@ knowns = st.builds(
 )
 reasons = st.none() | st.sampled_from(ProjectReason)
 settled = st.builds(
-    ThreadOptions, st.sampled_from(WayIn), quiet=st.booleans(), project_said=texts, project_reason=reasons
+    ThreadOptions,
+    st.sampled_from(WayIn),
+    quiet=st.booleans(),
+    project_said=texts,
+    project_reason=reasons,
+    agent=st.builds(AgentOptions, model=texts, effort=texts),
+    mode=st.sampled_from(Mode),
 )
 people = st.just("U0ANA") | texts
 any_threads = st.builds(
@@ -515,6 +522,26 @@ def test_a_job_waits_for_the_choice_of_its_project() -> None:
     assert card(decided, SEVERAL).text.startswith("Waiting to be sent")
 
 
+@pytest.mark.parametrize(
+    ("mode", "edits_now", "agent", "told"),
+    [
+        (Mode.EDIT, False, AgentOptions(), "Model: m1"),
+        (Mode.PLAN, False, AgentOptions(), "Mode: plan first, Model: m1"),
+        (Mode.ASK, False, AgentOptions(), "Mode: only an answer, Model: m1"),
+        (Mode.ASK, True, AgentOptions(Mode.ASK, "opus<5", "high"), "Model: opus&lt;5, Effort: high"),
+    ],
+)
+def test_a_card_says_how_the_agent_works(mode: Mode, agent: AgentOptions, told: str, *, edits_now: bool) -> None:
+    state = replace(thread_state(job=replace(job("active"), model="m1")), edits_now=edits_now)
+    shown = replace(THREAD, options=ThreadOptions(agent=agent, mode=mode), state=state)
+    assert told in facts_of(shown)
+
+
+def test_the_card_of_an_answer_speaks_of_no_pull_request() -> None:
+    answered = thread(job=job("completed"), progress=Progress(is_answer=True))
+    assert card(answered, CONTEXT).text.startswith("Answered.\n")
+
+
 def test_times_are_in_each_readers_zone_with_a_fallback() -> None:
     """Slack fills in the reader's own; clients that cannot do that show UTC."""
     asked, began = facts_of(thread(job=job("active"), work_began_at=NOON + 60))
@@ -667,6 +694,7 @@ def test_screen_readers_get_plain_sentences() -> None:
     assert not any(mark in text for mark in ("*", "_ ", ":white", "•"))
 
 
+ANSWERED = JobReport(mode=Mode.ASK, pages_read=("docs/a.md", "b<!channel>"))
 KEPT_WORDS = "What it changed in {} is kept. Reply here to go on from there, or write `!discard`."
 
 
@@ -726,6 +754,15 @@ KEPT_WORDS = "What it changed in {} is kept. Reply here to go on from there, or 
             f"Done. Here's the pull request: <{LINK}>\n1 file changed (+1).",
         ),
         (QuestionAsked("Which?"), "The agent asks:\n>Which?\nReply here to answer."),
+        (
+            JobFinished(report=replace(ANSWERED, answer=Answer("It *is*.", "0a"), unchanged=True)),
+            "Here's the answer.\nPages read: docs/a.md, b&lt;!channel&gt;\nIt *is*.",
+        ),
+        (
+            JobFinished(report=JobReport(mode=Mode.ASK, reason="There is no such page.", unchanged=True)),
+            "The agent has no answer:\n>There is no such page.",
+        ),
+        (JobFinished(report=JobReport(mode=Mode.ASK, unchanged=True)), "The agent has no answer."),
     ],
 )
 def test_the_details_of_an_end_are_shown(message: NoticeContent, told: str) -> None:

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from support.any_json import any_json
 from support.worlds.thread_states import thread_state
 
-from bot.domain.commands import ThreadWord
+from bot.domain.commands import MAX_NAME, ThreadWord
 from bot.domain.context import ContextNotes, ContextText
 from bot.domain.jobs.job import Problem
 from bot.domain.people import HomeContent, Preference
 from bot.domain.projects import MOST_PROJECTS
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Planning, Thread, ThreadState, can_be_retried, waits_for_person
-from bot.jobapi.models import Job
+from bot.jobapi.models import Job, Mode
 from bot.notices.answers import CardNotPosted
 from bot.notices.notice import Notice
 from bot.runtime.secrets import SecretKind
@@ -187,11 +187,23 @@ def inputs(view: View) -> dict[str, Any]:
     return {block["block_id"]: block["element"] for block in view["blocks"] if block["type"] == "input"}
 
 
-@given(draft=TEXTS, projects=NAMES, quiet=st.booleans(), channel=st.sampled_from(["", "C1"]))
-def test_a_job_modal_is_accepted_by_slack(draft: str, projects: list[str], channel: str, *, quiet: bool) -> None:
+@given(
+    draft=TEXTS,
+    projects=NAMES,
+    quiet=st.booleans(),
+    channel=st.sampled_from(["", "C1"]),
+    mode=st.sampled_from(["", *Mode]),
+    first=st.none() | st.booleans(),
+)
+def test_a_job_modal_is_accepted_by_slack(
+    draft: str, projects: list[str], channel: str, mode: str, *, quiet: bool, first: bool | None
+) -> None:
     """With any draft and project names."""
     drafted = Drafted(draft, Preference(projects[0] if projects else "gone", quiet))
-    view = new_job_modal(ModalPlace(channel), drafted, projects)
+    place = ModalPlace(channel, mode=mode, model="m" * MAX_NAME, effort="e" * MAX_NAME)
+    view = new_job_modal(place, drafted, projects, plan_first=first)
+    assert parse_place(view["private_metadata"]) == place
+    assert ("plan" in inputs(view)) is (first is not None and mode != Mode.ASK)
     checked_view(view, "modal")
     checked_view(follow_up_modal(ModalPlace(thread_id="th1"), drafted), "modal")
     checked_view(settings_modal(drafted.preference, projects), "modal")

@@ -21,10 +21,11 @@ from bot.domain.delivery import ReactionProgress, after_call, next_call
 from bot.domain.messages import ForwardedMessage, SlackFile
 from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.permissions import is_outsider
-from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.requests.new_jobs import MAKE_IT_A_CHANGE, NewJob, Written
 from bot.domain.requests.request import Action, Arrival, Attachments, MessageVersion, Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import ChatError, ChatMissingScope, ChatUnreachable, NotRecorded, StoreUnavailable
+from bot.jobapi.models import Mode
 from bot.notices.notice import Notice, Reaction, ReactionChanged
 from bot.notices.said import ButtonId
 from bot.runtime.health import RecordingHealth
@@ -340,6 +341,13 @@ async def test_a_prompt_button_is_recorded_once_per_person(world: ListeningWorld
     assert written.person == ANA
     assert written.source_key.startswith("said/T1/")
     assert written.source_key.endswith(key)
+
+
+async def test_an_answer_is_made_a_change_once_per_person(world: ListeningWorld) -> None:
+    assert (await world.take(pressed(ButtonId.MAKE_CHANGE, "th1"))).status == 200
+    ((_, written),) = world.service.calls
+    key = f"said/T1/C1/{CARD}/make_change/U0ANA"
+    assert written == Written(ANA, "th1", MAKE_IT_A_CHANGE, key, WayIn.BUTTON, Mode.EDIT)
 
 
 async def test_a_chosen_answer_is_recorded_once_per_choice(world: ListeningWorld) -> None:
