@@ -245,19 +245,9 @@ class JobApiHandlers:
         limit = self.max_prompt_characters
         if len(body.prompt) > limit:
             raise RequestRejectedError(f"the prompt is longer than {limit} characters", 413)
-        prompt = PromptRequest(
-            body.prompt,
-            job_id,
-            key,
-            body.requested_by,
-            body.files,
-            body.instruction,
-            current_log_context().request,
-            body.mode,
-            body.model or "",
-            body.effort or "",
-            body.proposal or "",
-        )
+        prompt = PromptRequest(body.prompt, job_id, key, body.requested_by, body.files, mode=body.mode)
+        prompt = replace(prompt, words=body.instruction, request_id=current_log_context().request)
+        prompt = replace(prompt, model=body.model or "", effort=body.effort or "", proposal=body.proposal or "")
         job = await project.jobs.submit(prompt, project.template)
         _log_accepted("message" if job_id else "job", job)
         self.wake(job.id)

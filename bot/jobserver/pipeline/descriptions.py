@@ -7,18 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from bot.jobapi.models import (
-    MAX_CHANGED_FILES,
-    MAX_LINE,
-    MAX_PAGES_READ,
-    ChangeKind,
-    Changes,
-    CheckResult,
-    CheckStatus,
-    PlanStep,
-    ProposedPage,
-    Requester,
-)
+from bot.jobapi.models import ChangeKind, Changes, CheckResult, CheckStatus, PlanStep, ProposedPage, Requester
 from bot.jobserver.documents import decoded, is_page, title_of
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.leaks.own_secrets import OwnSecrets
@@ -37,6 +26,7 @@ _MOST_SEARCHED = 200_000
 _MAX_EXAMPLE, _MOST_EXAMPLES = 200, 5
 _MAX_ACTIVITY = 200
 _MAX_STEP, _MOST_STEPS = 300, 50
+_MAX_PATH, _MOST_PAGES = 200, 50
 TRAILER = "Pagehand-Instruction"
 """The commit trailer that names the instruction; always the last line."""
 _SUBJECT_LENGTH = 72
@@ -74,14 +64,14 @@ def safe_result(result: EditResult, masking: OwnSecrets) -> EditResult:
         examples=tuple(one_line(mask(example), _MAX_EXAMPLE) for example in result.examples[:_MOST_EXAMPLES]),
         question_fields=tuple(field.with_words(mask) for field in result.question_fields),
         proposal=shortened(mask(result.proposal), _MAX_SUMMARY),
-        proposed_pages=tuple(_masked_page(page, mask) for page in result.proposed_pages[:MAX_CHANGED_FILES]),
-        pages_read=tuple(one_line(mask(path), MAX_LINE) for path in result.pages_read[:MAX_PAGES_READ]),
+        proposed_pages=tuple(_masked_page(page, mask) for page in result.proposed_pages[:_MOST_PAGES]),
+        pages_read=tuple(one_line(mask(path), _MAX_PATH) for path in result.pages_read[:_MOST_PAGES]),
     )
 
 
 def _masked_page(page: ProposedPage, mask: Mask) -> ProposedPage:
-    reason = one_line(mask(page.reason), MAX_LINE) if page.reason else None
-    return ProposedPage(path=one_line(mask(page.path), MAX_LINE), reason=reason)
+    reason = one_line(mask(page.reason), _MAX_PATH) if page.reason else None
+    return ProposedPage(path=one_line(mask(page.path), _MAX_PATH), reason=reason)
 
 
 def safe_update(update: ProgressUpdate, mask: Mask) -> ProgressUpdate:

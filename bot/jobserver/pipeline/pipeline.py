@@ -331,16 +331,10 @@ def consulted(prepared: Prepared, edited: Edited) -> Outcome:
     """Returns the outcome of an instruction that may change nothing: a plan, an answer, or a question."""
     result, plan = edited.result, None
     if result.proposal:
-        named = {"id": secrets.token_hex(8), "state": ProposalState.PROPOSED}
-        plan = Proposal(**named, text=result.proposal, pages=result.proposed_pages)
-    details = edited.details.model_copy(
-        update={
-            "reason": result.reason or None,
-            "examples": result.examples,
-            "proposal": plan,
-            "pages_read": result.pages_read,
-        }
-    )
+        new = {"id": secrets.token_hex(8), "state": ProposalState.PROPOSED}
+        plan = Proposal(**new, text=result.proposal, pages=result.proposed_pages)
+    more = {"reason": result.reason or None, "examples": result.examples, "pages_read": result.pages_read}
+    details = edited.details.model_copy(update={**more, "proposal": plan})
     return Outcome(details=details, tree=prepared.start.tree)
 
 

@@ -66,11 +66,8 @@ class Choices:
         if request.mode not in self.modes:
             words = "this project's editor cannot be kept from changing files, so it only takes"
             raise RequestRejectedError(f"mode: {words} {', '.join(self.modes)}", 422)
-        for name, wanted, offered in (
-            ("model", request.model, self.models),
-            ("effort", request.effort, self.efforts),
-        ):
-            if wanted and wanted not in offered:
+        for name, offered in (("model", self.models), ("effort", self.efforts)):
+            if getattr(request, name) not in ("", *offered):
                 words = f"can be {', '.join(offered)}" if offered else "cannot be chosen"
                 raise RequestRejectedError(f"{name}: in this project, it {words}", 422)
 

@@ -16,7 +16,7 @@ from support.worlds.executor_world import TEMPLATE, ExecutorWorld, details, exec
 from support.worlds.jobserver_world import until
 
 from bot.errors import StoreUnavailable
-from bot.jobapi.models import AgentJob, Status
+from bot.jobapi.models import AgentJob, Mode, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.settings.server import TokenBudget
@@ -166,6 +166,36 @@ async def test_what_one_asleep_was_editing_is_done_again_and_its_own_work_droppe
     await workers.second.world.runner.stop()
     first.queue.is_cut_off = False
     assert (await world.done("two", job.id)).status is Status.COMPLETED, "it goes on to work"
+
+
+async def test_a_plan_of_one_asleep_is_made_by_another_one_that_carries_it_out(workers: Workers) -> None:
+    world, first, other = workers.world, workers.first, workers.second.world
+
+    async def plan(task: EditTask, progress: EditProgress) -> EditResult:
+        if task.mode is Mode.PLAN:
+            return EditResult(proposal="I would move it.")
+        await append_prompt(task, progress)
+        return EditResult("Moved it.")
+
+    async def late(task: EditTask, progress: EditProgress) -> EditResult:
+        await first.editing()
+        return await plan(task, progress)
+
+    world.editor.script, other.editor.script = late, plan
+    first.editing.hold()
+    job = await world.submitted(PromptRequest("one", mode=Mode.PLAN))
+    await first.editing.reached.wait()
+    await workers.taken_over()
+    made = details(await world.ended(job.id)).proposal
+    assert made is not None
+    first.editing.let_go()
+    await world.runner.stop()
+    assert details(await world.store.get(job.id)).proposal == made
+    for _ in range(2):
+        await world.store.submit(PromptRequest("Go", job.id, "k", proposal=made.id), TEMPLATE)
+    await world.ended(job.id)
+    assert world.subjects(f"pagehand/{job.id}") == ["one"]
+    assert [task.is_accepted for task in other.editor.tasks] == [False, True]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
