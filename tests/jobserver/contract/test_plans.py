@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fakes.job_ports import ScriptedEditor, append_prompt
+from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, details, executing, partial_files
 from support.worlds.jobserver_world import JOB, JobServerWorld, make_sample, running
 
@@ -292,12 +292,12 @@ async def test_nothing_is_kept_but_the_plan_until_it_is_carried_out_in_the_same_
 
 
 async def test_an_answer_is_told_with_the_pages_that_were_read(tmp_path: Path) -> None:
-    async with executing(tmp_path, ScriptedEditor(plan)) as world:
-        job = await submitted(world, "Where is it?", mode=Mode.ASK)
+    async with executing(tmp_path, ScriptedEditor(plan), WordCheck()) as world:
+        job = await submitted(world, "What is wrong?", mode=Mode.ASK)
         assert (job.status, job.pr_link, details(job)) == (
             Status.COMPLETED, None, JobDetails(mode=Mode.ASK, summary="It is in a.md.", pages_read=("a.md",)),
         )  # fmt: skip
-        assert world.branches() == {"main"}
+        assert (world.branches(), len(world.editor.tasks)) == ({"main"}, 1), "what it wrote is not even checked"
         changed = await submitted(world, "Change it", job.id)
         assert (changed.status, details(changed).mode, details(changed).pages_read) == (Status.COMPLETED, None, ())
         assert world.editor.tasks[1].session == "s-1"
