@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -119,7 +120,8 @@ def test_tests_use_the_deployed_versions() -> None:
 
 DEPLOY = Path(__file__).parents[3] / ".deploy"
 COMPOSE = sorted(DEPLOY.glob("compose*.yml"))
-FILES = [*COMPOSE, *DEPLOY.glob("systemd/*.service"), DEPLOY / "Dockerfile"]
+PODS = DEPLOY / "kubernetes.jobworker.yml"
+FILES = [*COMPOSE, *DEPLOY.glob("systemd/*.service"), DEPLOY / "Dockerfile", PODS]
 OF_PROGRAMS = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "PATH"}
 
 
@@ -127,7 +129,9 @@ OF_PROGRAMS = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "PATH"}
 def test_every_variable_in_deployment_files_is_a_setting(file: Path) -> None:
     settings = {variable_name(kind, field) for kind in (Config, JobServerSettings) for field in kind.model_fields}
     known = OF_PROGRAMS | settings | {f"{name}_FILE" for name in settings}
-    if file.suffix == ".yml":
+    if file == PODS:
+        named = {variable["name"] for variable in worker_pod()["containers"][0]["env"]}
+    elif file.suffix == ".yml":
         composed = yaml.safe_load(file.read_text(encoding="utf-8"))["services"].values()
         named = {name for service in composed for name in service.get("environment", {})}
     else:
@@ -135,6 +139,23 @@ def test_every_variable_in_deployment_files_is_a_setting(file: Path) -> None:
         named = {name for line in lines for name in re.findall(r"(?:^| )([A-Z_]+)=", line)}
     assert named
     assert named <= known
+
+
+def worker_pod() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(PODS.read_text(encoding="utf-8"))["spec"]["template"]["spec"]
+    return found
+
+
+def test_whatever_runs_a_worker_gives_it_more_time_to_stop_than_its_agents() -> None:
+    unit = dict(re.findall(r"(\w+)=(\d+)$", (DEPLOY / "systemd/pagehand-jobworker.service").read_text(), re.MULTILINE))
+    service = yaml.safe_load((DEPLOY / "compose.jobworker.yml").read_text())["services"]["jobworker"]
+    variables = {each["name"]: each["value"] for each in worker_pod()["containers"][0]["env"]}
+    times = [
+        (unit["PAGEHAND_JOBSERVER_STOP_TIME"], unit["TimeoutStopSec"]),
+        (service["environment"]["PAGEHAND_JOBSERVER_STOP_TIME"], service["stop_grace_period"].removesuffix("s")),
+        (variables["PAGEHAND_JOBSERVER_STOP_TIME"], worker_pod()["terminationGracePeriodSeconds"]),
+    ]
+    assert all(int(killed) >= int(stopped) + 10 for stopped, killed in times)
 
 
 def test_the_image_contains_the_default_agent_of_the_job_server() -> None:
