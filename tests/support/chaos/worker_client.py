@@ -26,8 +26,9 @@ class SentJob:
     id: str = ""
     prompts: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
+    told_within: float | None = None
     stopped_within: float | None = None
-    """Seconds from the cancellation to the end, if nothing was done to any process until then."""
+    """Seconds from the cancellation until its agent knew, and to the end, if nothing was done to any process."""
     ended: dict[str, Any] = field(default_factory=dict)
 
 
@@ -84,11 +85,13 @@ class JobClient:
         (job.answers if is_answer else job.prompts).append(prompt)
 
     async def _cancel(self, job: SentJob) -> None:
+        began, asked_at = time.monotonic(), time.time()
         await self._request("POST", f"{JOB}/{job.id}/cancel")
-        began = time.monotonic()
         await self._until_ended(job, 0.05)
         if self._world.is_calm:
-            job.stopped_within = time.monotonic() - began
+            job.stopped_within = job.told_within = time.monotonic() - began
+            for told in self._world.directory.glob(f"worker-*/cancelled-{job.number}"):
+                job.told_within = told.stat().st_mtime - asked_at
 
     async def _until_ended(self, job: SentJob, pause: float) -> None:
         async with asyncio.timeout(PATIENCE):

@@ -64,6 +64,7 @@ def turn(agent, text):
     job, step, seconds, asks = asked.groups() if asked else ("0", text[-100:].strip(), "0", None)
     said = form(agent).get("port", "unanswered") if asks else "done"
     if agent.cancelled.wait(float(seconds)):
+        (HERE / f"cancelled-{job}").write_text("")
         return "cancelled"
     with Path("docs", f"job{job}.md").open("a") as page:
         page.write(f"step {step} {said}\n")

@@ -1,6 +1,5 @@
 """Judges what is left of a run: the table of instructions, the branches, and the pull requests."""
 
-import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +15,9 @@ _PULLS = "SELECT branch FROM local_pull_requests"
 _TRAILERS = "--format=%H %(trailers:key=Pagehand-Instruction,valueonly,separator=%x20)"
 _DIED = "ended unexpectedly 3 times"
 AT_ONCE = 2.0
-"""Seconds within which a cancelled job ends; on a machine that stalls, most of them."""
+"""Seconds within which the agent of a cancelled job knows."""
+SOON = 5.0
+"""Seconds within which a cancelled job ends."""
 
 
 async def faults(world: WorkerWorld, jobs: list[SentJob]) -> list[str]:
@@ -26,8 +27,9 @@ async def faults(world: WorkerWorld, jobs: list[SentJob]) -> list[str]:
     found = [f"instruction {row['number']} is {row['state']}" for row in rows if row["state"] in {"queued", "running"}]
     found += [f"not proposed: {row['branch']}" for row in await world.fetch("SELECT branch FROM proposals")]
     found += [f"{name}: {line}" for name in world.instances for line in _broken(world, name)]
-    if statistics.median(stops := [job.stopped_within for job in jobs if job.stopped_within is not None]) > AT_ONCE:
-        found.append(f"jobs were stopped after {stops} s")
+    for what, most in (("told_within", AT_ONCE), ("stopped_within", SOON)):
+        times = [getattr(job, what) for job in jobs if getattr(job, what) is not None]
+        found += [f"a cancelled job was {what} {late:.1f} s" for late in times if late > most]
     known = {job.id for job in jobs}
     found += [f"nobody asked for {row['prompt']}" for row in rows if row["job_id"] not in known]
     for job in jobs:
