@@ -33,8 +33,9 @@ from support.worlds.jobserver_world import JOB, make_bare
 from bot.jobserver.store.claims import LEASE
 
 LIBRARIES = (
-    "aiohttp.web", "asyncpg", "click", "cryptography.fernet", "httpx", "markdown_it", "pydantic_settings",
-    "sqlalchemy.dialects.postgresql", "sqlalchemy.ext.asyncio",
+    "aiohttp.web", "asyncpg", "click", "cryptography.hazmat.primitives.ciphers.aead", "h11", "jinja2", "jwt",
+    "markdown_it", "mdit_py_plugins.front_matter", "prometheus_client", "pydantic_settings",
+    "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite", "sqlalchemy.ext.asyncio",
 )  # fmt: skip
 STARTS = 40
 """Jobs, one after another, whose way to a worker is timed."""
