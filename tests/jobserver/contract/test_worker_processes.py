@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from support.servers.postgres import PostgresServer
+from support.worlds.agent_world import scripted
+from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_process import JobServerProcess, job_server_process
 from support.worlds.jobserver_world import JOB, KEY, git, make_bare, until
 
@@ -30,7 +33,7 @@ class Machines:
     """An API process, and workers."""
 
     def __init__(self, folder: Path, url: str, stack: AsyncExitStack) -> None:
-        self._folder, self._stack, self.path = folder, stack, os.environ["PATH"]
+        self.folder, self._stack, self.path = folder, stack, os.environ["PATH"]
         self.repository = make_bare(folder / "manual.git", {"docs/start.md": "# Start\n\nTeh end.\n"})
         self._settings = {
             "REPOSITORY": f"file://{self.repository}", "DATABASE_URL": url, "METRICS_TOKEN": TOKEN, "EDITOR": "builtin",
@@ -40,7 +43,7 @@ class Machines:
     async def start(self, name: str, *arguments: str, **settings: str) -> JobServerProcess:
         environment = {**os.environ, "PATH": self.path}
         given = {**self._settings, **settings}
-        started = job_server_process(self._folder / name, given, arguments=arguments, environment=environment)
+        started = job_server_process(self.folder / name, given, arguments=arguments, environment=environment)
         return await self._stack.enter_async_context(started)
 
     async def api(self) -> JobServerProcess:
@@ -128,6 +131,50 @@ async def test_a_job_goes_on_elsewhere_when_its_worker_is_stopped_or_killed(mach
         commits = git(machines.repository, "log", "--format=%s", f"pagehand/{job}", "--not", "main").split("\n")
         assert [subject for subject in commits if subject] == [SLOWLY]
         one = two
+
+
+PLANS = """
+import os
+
+def turn(agent, text):
+    if "HANG" in os.environ:
+        agent.call("1", "Reading", kind="read")
+        time.sleep(600)
+    if "which was accepted" in text:
+        Path("docs/start.md").write_text("# Start\\n\\nThe end.\\n")
+        agent.say(f"Prompt {len(agent.memory())} of {agent.session_id}.")
+        return None
+    agent.call("2", "Approve Plan", kind="switch_mode", rawInput={"plan": "- docs/start.md: it says teh"})
+    agent.ask("2")
+    return "cancelled"
+"""
+
+
+@pytest.mark.full
+@pytest.mark.postgres
+@pytest.mark.promise("jobs once")
+async def test_a_plan_outlives_its_workers_and_the_same_session_carries_it_out(machines: Machines) -> None:
+    """One is killed while it plans, one stops when it has planned, and another gets the yes."""
+    await asyncio.to_thread(needs_bubblewrap)
+    agent = {"EDITOR": "agent", "AGENT": shlex.join(scripted(machines.folder, PLANS).command), "SESSION_KEY": "5" * 64}
+    api = await machines.start("api", "jobserver", "--without-worker", **agent)
+    one = await machines.worker("one", AGENT_ENVIRONMENT="HANG=1", **agent)
+    job = (await api.client.post(JOB, json={"prompt": "Fix it", "mode": "plan"})).json()["id"]
+    await until(partial(activity, api, job))
+    two = await machines.worker("two", **agent)
+    one.kill()
+    assert await patiently(api, job) == "completed"
+    planned = await api.ended(job)
+    assert (planned["prLink"], planned["details"]["proposal"]["text"]) == (None, "- docs/start.md: it says teh")
+    assert planned["details"]["proposal"]["pages"] == [{"path": "docs/start.md", "reason": "it says teh"}]
+    two.ask_to_stop()
+    await two.dies()
+    await machines.worker("three", **agent)
+    accepted = {"prompt": "Go", "proposal": planned["details"]["proposal"]["id"]}
+    (await api.client.post(f"{JOB}/{job}/message", json=accepted)).raise_for_status()
+    done = await api.ended(job)
+    assert (done["status"], done["details"]["summary"]) == ("completed", "Prompt 2 of session-1.")
+    assert git(machines.repository, "show", f"pagehand/{job}:docs/start.md") == "# Start\n\nThe end.\n"
 
 
 @pytest.mark.full
