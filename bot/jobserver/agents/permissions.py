@@ -3,6 +3,7 @@
 An agent may work on files in the copy, read attachments, and copy them there; in a plan or an answer it may only read.
 """
 
+import contextlib
 import json
 import re
 import shlex
@@ -44,6 +45,8 @@ _AGENT_SETTINGS = frozenset({
 """Files with commands and permissions of agents: no agent may extend its own."""
 _PLAIN_COMMAND = re.compile(r"[A-Za-z0-9_./@+,: \"'-]{1,2000}")
 """Commands that a shell reads as plain words, some of them quoted."""
+_READERS = frozenset({"cat", "grep", "head", "ls", "rg", "tail", "wc"})
+_OPTION = re.compile(r"-[A-Za-z0-9]{1,8}")
 _COPY_OPTIONS = frozenset({"-f", "-n", "-p", "-v", "--"})
 _MOST_COMMANDS = 5
 
@@ -180,6 +183,19 @@ def only_reads(call: ToolCall, folder: Path | None, relative: Relative) -> bool:
     return is_reading and all(relative(path) is not None or _is_below(folder, path) for path in call.paths)
 
 
+def only_runs_readers(call: ToolCall, folder: Path | None, relative: Relative) -> bool:
+    """Whether a call only runs a program that shows files, on those of the copy or the attachments folder."""
+
+    def is_harmless(word: str) -> bool:
+        """A longer option can name a program to run, or a file elsewhere."""
+        if word.startswith("-"):
+            return _OPTION.fullmatch(word) is not None
+        return relative(word) is not None or _is_below(folder, word)
+
+    words = _plain_words(call.command) if call.kind == "execute" else []
+    return bool(words) and words[0] in _READERS and all(map(is_harmless, words[1:]))
+
+
 def only_takes_attachments(call: ToolCall, folder: Path, relative: Relative) -> bool:
     """Whether a call only copies attachments to the copy.
 
@@ -190,14 +206,15 @@ def only_takes_attachments(call: ToolCall, folder: Path, relative: Relative) -> 
     return is_plain and all(_takes_attachments(command, folder, relative) for command in commands)
 
 
+def _plain_words(command: str) -> list[str]:
+    """Returns the words of a command; none if a shell would read more in it than words."""
+    with contextlib.suppress(ValueError):
+        return shlex.split(command) if _PLAIN_COMMAND.fullmatch(command) else []
+    return []
+
+
 def _takes_attachments(command: str, folder: Path, relative: Relative) -> bool:
-    if not _PLAIN_COMMAND.fullmatch(command):
-        return False
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return False
-    match words:
+    match _plain_words(command):
         case ["cd", place]:
             return relative(place) == PurePosixPath()
         case ["mkdir", "-p", *places]:
@@ -267,6 +284,6 @@ class PermissionPolicy:
         if only_reads(call, self._attachments, relative):
             return True
         if self._mode is not Mode.EDIT:
-            return False
+            return only_runs_readers(call, self._attachments, relative)
         takes = self._attachments is not None and only_takes_attachments(call, self._attachments, relative)
         return takes or only_touches_copy(call, relative)

@@ -108,6 +108,10 @@ def test_only_files_of_the_copy_are_allowed(paths: CopyPaths, kind: str) -> None
     assert not only_touches_copy(ToolCall("x", kind), paths.relative)
 
 
+def executed(command: str) -> ToolCall:
+    return ToolCall("Bash", "execute", (), command, command=command)
+
+
 FOLDER = Path("/workspace/attachments")
 FILE = f"{FOLDER}/a.png"
 
@@ -117,10 +121,26 @@ FILE = f"{FOLDER}/a.png"
 def test_outside_an_edit_files_are_only_read(paths: CopyPaths, kind: str, mode: Mode) -> None:
     policy, is_reading = PermissionPolicy(paths, FOLDER, mode), kind in {"read", "search"}
     assert policy.allows(ToolCall("x", kind, ("docs/a.md", FILE), command=f"cp {FILE} docs/")) is is_reading
-    assert not policy.allows(ToolCall("x", kind, ("docs/a.md", "/etc/passwd"), command="cat docs/a.md"))
+    assert not policy.allows(ToolCall("x", kind, ("docs/a.md", "/etc/passwd"), command="rm docs/a.md"))
     policy.decide(ToolCall("x", kind, ("docs/a.md",)), options(*KINDS))
     is_plan = mode is Mode.PLAN and kind == "switch_mode"
     assert bool(policy.refused) is not (is_reading or is_plan)
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed"),
+    [
+        ("cat docs/a.md", True), (f"head -n 5 {COPY}/docs/a.md {FILE}", True), ("ls -la", True),
+        ("grep -rn 'a colour' docs", True),
+        ("cat /etc/passwd", False), ("cat ~/.key", False), ("cat link", False), ("cat docs/a.md > b.md", False),
+        ("cat docs/a.md | sh", False), ("cat docs/a.md; id", False), ("cat $HOME", False), ("cat docs/a.md\nid", False),
+        ("rg --pre sh x", False), ("grep -f/etc/passwd docs", False), ("tee docs/a.md", False), ("cat 'docs", False),
+        (f"cp {FILE} docs/", False), ("", False),
+    ],
+)  # fmt: skip
+def test_outside_an_edit_commands_only_show_files(paths: CopyPaths, command: str, *, allowed: bool) -> None:
+    assert PermissionPolicy(paths, FOLDER, Mode.PLAN).allows(executed(command)) is allowed
+    assert not PermissionPolicy(paths, None, Mode.ASK).allows(ToolCall(command, "execute"))
 
 
 @pytest.mark.parametrize(
@@ -227,10 +247,6 @@ def test_remembered_calls_are_bounded() -> None:
     call = calls.merge(update("599", locations=[{"path": f"{n}.md"} for n in range(500)]))
     assert len(str(call)) < 1000
     assert not only_touches_copy(ToolCall("x", "edit", call.paths), CopyPaths(COPY, COPY).relative)
-
-
-def executed(command: str) -> ToolCall:
-    return ToolCall("Bash", "execute", (), command, command=command)
 
 
 @pytest.mark.parametrize(
