@@ -11,7 +11,7 @@ from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.oracles.promtool import faults_of
 from support.worlds.agent_world import scripted
 from support.worlds.executor_world import ExecutorWorld, details, executing, partial_files
-from support.worlds.jobserver_world import JobServerWorld, make_bare, running, serving
+from support.worlds.jobserver_world import JobServerWorld, jobs_in, make_bare, running, serving
 
 from bot.jobapi.models import AgentJob, Cost, Status, Usage
 from bot.jobserver.agents.choice import agent_editor
@@ -191,7 +191,7 @@ async def test_tokens_reported_by_an_agent_are_counted(tmp_path: Path) -> None:
 
 async def test_the_age_of_the_queue_is_that_of_its_oldest_instruction(tmp_path: Path) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3", now=lambda: at) as database:
+    async with Database(jobs_in(tmp_path), now=lambda: at) as database:
         queue, jobs = InstructionQueue(database), JobStore(database, "docs", rate_limit=100)
         await jobs.submit(PromptRequest("one"), JobTemplate("r", "main", "m"))
         await queue.claim(Worker("w"), Wanted(["docs"]))

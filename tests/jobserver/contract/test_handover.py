@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import delete, func, select, update
-from support.servers.postgres import PostgresServer
+from support.servers.postgres import JOB_SERVER, PostgresServer
 from support.worlds.agent_world import PROGRAM
 from support.worlds.jobserver_world import KEY as API_KEY
 from support.worlds.jobserver_world import git, make_bare, push_to, running
@@ -128,8 +128,8 @@ class Fleet:
 
 
 @pytest.fixture
-async def fleet(empty_database: str, tmp_path: Path) -> AsyncIterator[Fleet]:
-    async with Database(empty_database) as database:
+async def fleet(jobs_database: str, tmp_path: Path) -> AsyncIterator[Fleet]:
+    async with Database(jobs_database) as database:
         yield Fleet(tmp_path, database)
 
 
@@ -385,7 +385,7 @@ async def test_an_agents_session_and_its_partial_work_continue_in_another_data_d
     script.write_text(AGENT)
     bare = make_bare(tmp_path / "docs.git", PAGES)
     agent = [sys.executable, str(PROGRAM), str(script)]
-    async with postgres.empty_database() as url:
+    async with postgres.database(JOB_SERVER) as url:
         settings: dict[str, Any] = {"agent": agent, "database_url": url, "session_key": OLD}
         async with running(bare, tmp_path / "one", **settings) as world:
             job = await world.done("the first words")

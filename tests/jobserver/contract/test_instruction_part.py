@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from support.worlds.executor_world import executing
-from support.worlds.jobserver_world import JOB, JobServerWorld, git, make_sample, running
+from support.worlds.jobserver_world import JOB, JobServerWorld, git, jobs_in, make_sample, running
 
 from bot.domain.context import ContextText, compose
 from bot.jobserver.store.claims import Wanted, Worker
@@ -94,7 +94,7 @@ async def test_an_editor_gets_both_and_commits_name_the_instruction(tmp_path: Pa
 
 async def test_an_answer_is_the_instruction(tmp_path: Path) -> None:
     """Otherwise a yes with context would be no yes."""
-    async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3") as database:
+    async with Database(jobs_in(tmp_path)) as database:
         jobs, template = JobStore(database, "docs", rate_limit=9), JobTemplate("docs", "main", "fake")
         job = await jobs.submit(PromptRequest("Do it"), template)
         taken = await InstructionQueue(database).claim(Worker("w"), Wanted(["docs"]))

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 from support.servers.github_server import github_server
 from support.servers.github_server_git import BareRepository
 from support.worlds.github_world import connected
-from support.worlds.jobserver_world import KEY, git, make_bare
+from support.worlds.jobserver_world import KEY, git, jobs_in, make_bare
 
 from bot.codehosts.pull_request import CheckOutcome, Verdict
 from bot.jobapi.models import PullRequestState, Requester
@@ -48,7 +48,7 @@ class Kept:
 async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     repository = BareRepository.make(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
-    database = await stack.enter_async_context(Database(f"sqlite:///{tmp_path}/pulls.sqlite3"))
+    database = await stack.enter_async_context(Database(jobs_in(tmp_path)))
     mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
     keeper = LocalPullRequests(database, "docs", mirror, base="main", public_url="http://127.0.0.1:8765")
 
@@ -158,7 +158,7 @@ class SlowMirror(Mirror):
 @asynccontextmanager
 async def opened(repository: Path, data: Path, mirror: Mirror | None = None) -> AsyncIterator[Local]:
     mirror, clock = mirror or Mirror(git_for(repository), data / "mirror.git"), Clock()
-    async with Database(f"sqlite:///{data}/pulls.sqlite3", now=clock) as database:
+    async with Database(jobs_in(data), now=clock) as database:
         pull_requests = LocalPullRequests(database, "docs", mirror, base="main", public_url="http://here")
         yield Local(pull_requests, clock, mirror.directory)
 

@@ -255,8 +255,8 @@ class Jobs:
 
 
 @pytest.fixture
-async def jobs(empty_database: str) -> AsyncIterator[Jobs]:
-    jobs = Jobs(empty_database)
+async def jobs(jobs_database: str) -> AsyncIterator[Jobs]:
+    jobs = Jobs(jobs_database)
     async with jobs.database:
         yield jobs
 
@@ -436,7 +436,7 @@ async def test_claims_at_once_take_different_instructions(jobs: Jobs) -> None:
     claimed = await asyncio.gather(*(jobs.queue.claim(Worker(f"{number}"), Wanted(["docs"])) for number in range(10)))
     claimed += [await jobs.queue.claim(Worker("late"), Wanted(["docs"])) for _ in range(8)]
     numbers = [taken.number for taken in claimed if taken]
-    assert sorted(numbers) == list(range(1, 9))
+    assert len(numbers) == len(set(numbers)) == 8
 
 
 async def test_old_jobs_are_deleted_once_however_many_processes_do_it(jobs: Jobs) -> None:

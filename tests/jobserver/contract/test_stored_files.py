@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import pytest
 from sqlalchemy import func, select
-from support.servers.postgres import PostgresServer
+from support.servers.postgres import JOB_SERVER, PostgresServer
 
 from bot.jobserver.errors import JobServerError, RequestRejectedError
 from bot.jobserver.store.database import Database
@@ -66,8 +66,8 @@ async def contents(store: FileStore, file_id: str) -> bytes:
 
 
 @pytest.fixture
-async def stored(empty_database: str) -> AsyncIterator[Files]:
-    made = Files(empty_database)
+async def stored(jobs_database: str) -> AsyncIterator[Files]:
+    made = Files(jobs_database)
     async with made.database:
         yield made
 
@@ -128,7 +128,7 @@ async def test_several_processes_sweep_at_the_same_time(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.jobserver.store.files.CHUNK_BYTES", 100)
-    async with postgres.empty_database() as url:
+    async with postgres.database(JOB_SERVER) as url:
         stored = Files(url)
         async with stored.database:
             await stored.store.write(pieces(bytes(20_000)))
@@ -139,7 +139,7 @@ async def test_several_processes_sweep_at_the_same_time(
 
 @pytest.mark.postgres
 async def test_a_file_that_is_uploaded_again_while_it_is_swept_is_there(postgres: PostgresServer) -> None:
-    async with postgres.empty_database() as url:
+    async with postgres.database(JOB_SERVER) as url:
         stored = Files(url)
         async with stored.database:
             file_id = await stored.upload(LARGE)

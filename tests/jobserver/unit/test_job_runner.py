@@ -109,8 +109,8 @@ async def nothing(_: Instruction) -> None:
 
 
 @pytest.fixture
-async def jobs(empty_database: str) -> AsyncIterator[Jobs]:
-    jobs = Jobs(empty_database)
+async def jobs(jobs_database: str) -> AsyncIterator[Jobs]:
+    jobs = Jobs(jobs_database)
     async with jobs.database:
         yield jobs
         for runner in jobs.runners:

@@ -11,15 +11,30 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+from sqlalchemy import MetaData
 
-from bot.store.schema.migration import migrate
+from bot.jobserver.store import database as of_job_server
+from bot.jobserver.store.tables import metadata as job_server_tables
+from bot.queue.migration import Schema
+from bot.store.schema.migration import SCHEMA
 from bot.store.schema.tables import metadata
-
-_TEMPLATE = "pagehand_template"
 
 
 class NoPostgres(Exception):
     """No server can be started on this machine; the message says why."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Whose tables a database has; `template` is a database with them."""
+
+    template: str
+    schema: Schema
+    tables: MetaData
+
+
+BOT = Program("bot_template", SCHEMA, metadata)
+JOB_SERVER = Program("job_server_template", of_job_server.SCHEMA, job_server_tables)
 
 
 @dataclass(frozen=True)
@@ -28,7 +43,7 @@ class PostgresServer:
 
     directory: Path
     _server: Any
-    _idle: list[str] = field(default_factory=list)
+    _idle: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def process_id(self) -> int:
@@ -68,14 +83,19 @@ class PostgresServer:
             await connection.close()
 
     @asynccontextmanager
-    async def database(self) -> AsyncIterator[str]:
-        """Yields the URL of a database with Pagehand's empty tables, for this caller only. It is emptied and reused
+    async def database(self, program: Program = BOT) -> AsyncIterator[str]:
+        """Yields the URL of a database with a program's empty tables, for this caller only. It is emptied and reused
         afterwards, since creating one takes a quarter of a second.
         """
-        name = self._idle.pop() if self._idle else await self._create(_TEMPLATE)
+        if program.template not in self._idle:
+            await self.run(f"CREATE DATABASE {program.template}")
+            await program.schema.migrate(self.url(program.template))
+        idle = self._idle.setdefault(program.template, [])
+        name = idle.pop() if idle else await self._create(program.template)
         yield self.url(name)
-        await self.run(";".join(str(table.delete()) for table in reversed(metadata.sorted_tables)), database=name)
-        self._idle.append(name)
+        tables = reversed(program.tables.sorted_tables)
+        await self.run(";".join(str(table.delete()) for table in tables), database=name)
+        idle.append(name)
 
     @asynccontextmanager
     async def empty_database(self) -> AsyncIterator[str]:
@@ -116,5 +136,3 @@ async def _prepare(server: PostgresServer, settings: dict[str, str]) -> None:
     for name, value in settings.items():
         await server.run(f"ALTER SYSTEM SET {name} = '{value}'")
     await server.run("SELECT pg_reload_conf()")
-    await server.run(f"CREATE DATABASE {_TEMPLATE}")
-    await migrate(server.url(_TEMPLATE))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
-from support.worlds.jobserver_world import KEY, git, make_bare, push_to, stored_log, until
+from support.worlds.jobserver_world import KEY, git, jobs_in, make_bare, push_to, stored_log, until
 
 from bot.jobapi.models import AgentJob, Changes, JobDetails, Mode, PullRequestDetails, Requester, Status
 from bot.jobserver.leaks.own_secrets import OwnSecrets
@@ -211,7 +211,7 @@ async def executing(
     repository, pull requests and clock this one has.
     """
     now = like.now if like else MovedClock()
-    async with Database(url or f"sqlite:///{tmp_path}/jobs.sqlite3", now=now) as database:
+    async with Database(url or jobs_in(tmp_path), now=now) as database:
         world = ExecutorWorld(
             tmp_path,
             database,
