@@ -2,8 +2,9 @@
 
 import math
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,6 +44,16 @@ ANA = Person("UANA", "T1")
 BEN = Person("UBEN", "T1")
 EVA = Person("UEVA", "T2")
 """From another workspace."""
+
+
+_TABLES: dict[type, str] = {
+    RequestPreparer: "requests",
+    Outbox: "notices",
+    FileUploader: "request_files",
+    RequestSender: "requests",
+    JobPoller: "polls",
+    PullRequestPoller: "pull_requests",
+}
 
 
 @dataclass
@@ -98,6 +109,8 @@ class CoreWorld:
         self.hold_back = 0.0
         self.heard_since = -math.inf
         self.upload_patience = PATIENCE
+        self.rows: sqlite3.Connection | None = None
+        """Reads the store's file, beside it."""
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
         """Builds the parts; called again for a restarted process. `max_attempts`: of a notice;
@@ -211,8 +224,16 @@ class CoreWorld:
 
     async def settle(self) -> None:
         """Works until nothing is due now."""
-        while sum([await self.step(loop) for loop in self.loops]):
+        while sum([await self.step(loop) for loop in self.loops if self.is_due(loop)]):
             pass
+
+    def is_due(self, loop: Worker[Any]) -> bool:
+        """Returns whether a worker may find something, in a tenth of the time in which it finds nothing."""
+        table = _TABLES.get(type(loop))
+        if self.rows is None or table is None:
+            return True
+        one = f"SELECT 1 FROM {table} WHERE due_at <= ?"  # noqa: S608 - our own names
+        return self.rows.execute(one, [self.clock.time]).fetchone() is not None
 
     @property
     def loops(self) -> tuple[Worker[Any], ...]:
@@ -362,7 +383,9 @@ AnyWorld = TypeVar("AnyWorld", bound=CoreWorld)
 async def stored(world: AnyWorld, template: Path) -> AsyncIterator[AnyWorld]:
     """Gives a world its own copy of a SQLite database, and assembles it."""
     with TemporaryDirectory(dir=IN_MEMORY) as directory:
-        world.store = await open_store(f"sqlite:///{shutil.copy(template, directory)}", clock=world.clock)
-        world.assemble()
-        yield world
+        file = shutil.copy(template, directory)
+        world.store = await open_store(f"sqlite:///{file}", clock=world.clock)
+        with closing(sqlite3.connect(file)) as world.rows:
+            world.assemble()
+            yield world
         await world.store.close()
