@@ -28,7 +28,7 @@ def server() -> Iterator[PostgresServer]:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize(("rounds", "pause"), [(1, 1.5), pytest.param(2, 1.0, marks=pytest.mark.full)])
+@pytest.mark.parametrize(("rounds", "pause"), [(1, 3.0), pytest.param(2, 1.0, marks=pytest.mark.full)])
 async def test_each_instruction_is_one_commit_over_kills_of_its_workers(
     server: PostgresServer, scratch: Path, seed: int, rounds: int, pause: float
 ) -> None:

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-AT_ONCE = {"slack_text", "job_answer"}
-"""Those in the default lane: each target takes seconds to be instrumented."""
+AT_ONCE = "slack_text"
+"""The one in the default lane: each target takes seconds to be instrumented."""
 
 
 @pytest.mark.timeout(SECONDS + 600)
 @pytest.mark.parametrize(
-    "target", [pytest.param(name, marks=() if name in AT_ONCE else pytest.mark.full) for name in sorted(TARGETS)]
+    "target", [pytest.param(name, marks=() if name == AT_ONCE else pytest.mark.full) for name in sorted(TARGETS)]
 )
 def test_a_short_fuzz_run_finds_nothing(target: str) -> None:
     command = [sys.executable, str(Path(__file__).with_name("run.py")), target, "--seconds", str(SECONDS)]

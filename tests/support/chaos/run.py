@@ -111,7 +111,7 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
 async def _while_it_moves(world: ProcessWorld, condition: Callable[[], Awaitable[bool]]) -> bool:
     """Returns whether a condition became true before progress stopped: a slow machine only takes longer."""
     done = seen = 0
-    while not (met := await until(condition, STILL_FOR)) and (done := doings(world)) != seen:
+    while not (met := await until(condition, STILL_FOR, every=1.0)) and (done := doings(world)) != seen:
         seen = done
     return met
 

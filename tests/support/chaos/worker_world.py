@@ -33,7 +33,7 @@ APIS, WORKERS = ("api-1", "api-2"), ("worker-1", "worker-2", "worker-3")
 TO_REACH = 8.0
 """Seconds for a worker to come to its point; then it is killed wherever it is."""
 SLEEPS = LEASE.total_seconds() + 2.0
-_FEW = 7
+_FEW = 5
 Step = tuple[Callable[[str, str], Awaitable[None]], str]
 _SSH = '#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n'
 _END_LEASES = """
