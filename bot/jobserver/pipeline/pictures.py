@@ -4,7 +4,8 @@ import hashlib
 import html
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -21,7 +22,8 @@ _IMAGE = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTE = re.compile(r"(?<![\w-])(alt|src)=(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
-_MOST_PAGES = 100
+_MOST_PAGES, _LOOKED_AT, _MOST_IMAGES = 100, 200_000, 2_000
+"""Pages, characters of each, and images on all of them that are looked at."""
 _LONGEST_ALT = 200
 
 
@@ -31,30 +33,29 @@ def shown_pictures(changes: Changes, files: Snapshot, mask: Mask) -> tuple[Pictu
     Those that are larger than 5 MB, and all that is no picture by its first bytes, are left out.
     """
     paths = [PurePosixPath(file.path) for file in changes.files if file.kind is not ChangeKind.DELETED]
+    whole = {str(path): path for path in paths}
+    # The root of a site can be any folder of its repository.
+    below = {"/".join(path.parts[start:]): path for path in reversed(paths) for start in range(len(path.parts))}
+    pages = files.read_all(list(filter(is_page, paths))[:_MOST_PAGES])
     shown = dict[PurePosixPath, str]()
-    for page, data in files.read_all(list(filter(is_page, paths))[:_MOST_PAGES]):
-        for target, alt in _images(decoded(data) or ""):
-            path = next((path for path in paths if _is_meant(path, target, page)), None)
-            if path is not None and not shown.get(path):
-                shown[path] = alt
+    for page, address, alt in islice(_images(pages), _MOST_IMAGES):
+        target = unquote(re.split("[#?]", address, maxsplit=1)[0])
+        rooted = target.startswith("/")
+        name = posixpath.normpath(target if rooted else f"/{page.parent}/{target}").strip("/")
+        path = (below if rooted else whole).get(name)
+        if path is not None and not shown.get(path):
+            shown[path] = alt
     pictures = (_picture(path, data, mask(shown[path])) for path, data in files.read_all(shown))
-    return tuple(picture for picture in pictures if picture.mimetype in PICTURE_TYPES)[:MAX_PICTURES]
+    return tuple(islice((each for each in pictures if each.mimetype in PICTURE_TYPES), MAX_PICTURES))
 
 
-def _images(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the address of each image outside code and comments, and what the page says of it."""
-    for found in _IMAGE.finditer(UNREAD.sub("", text)):
-        attributes = {name.lower(): one or other for name, one, other in _ATTRIBUTE.findall(found["tag"] or "")}
-        address = found["angle"] or found["inline"] or html.unescape(attributes.get("src", ""))
-        yield address, one_line(found["alt"] or html.unescape(attributes.get("alt", "")), _LONGEST_ALT)
-
-
-def _is_meant(path: PurePosixPath, address: str, page: PurePosixPath) -> bool:
-    """Whether an address on a page means a file. Where the root of a site is in its repository, only the site knows."""
-    target = unquote(re.split("[#?]", address, maxsplit=1)[0])
-    if target.startswith("/"):
-        return f"/{path}".endswith(posixpath.normpath(target))
-    return str(path) == posixpath.normpath(f"{page.parent}/{target}")
+def _images(pages: Iterable[tuple[PurePosixPath, bytes]]) -> Iterator[tuple[PurePosixPath, str, str]]:
+    """Yields the page, the address and the page's words of each image outside code and comments."""
+    for page, data in pages:
+        for found in _IMAGE.finditer(UNREAD.sub("", (decoded(data) or "")[:_LOOKED_AT])):
+            attributes = {name.lower(): one or other for name, one, other in _ATTRIBUTE.findall(found["tag"] or "")}
+            address = found["angle"] or found["inline"] or html.unescape(attributes.get("src", ""))
+            yield page, address, one_line(found["alt"] or html.unescape(attributes.get("alt", "")), _LONGEST_ALT)
 
 
 def _picture(path: PurePosixPath, data: bytes, alt: str) -> Picture:

@@ -43,6 +43,11 @@ def test_a_picture_that_a_page_shows_is_told_with_its_words(page: str, text: str
     )
 
 
+def test_a_relative_address_means_no_file_of_the_same_name_elsewhere() -> None:
+    pictures = told({"a.md": "![x](img/x.png)", "docs/img/x.png": PNG + b"1", "img/x.png": PNG + b"2"})
+    assert [picture.path for picture in pictures] == ["img/x.png"]
+
+
 @pytest.mark.parametrize(
     ("page", "text"),
     [
