@@ -159,6 +159,24 @@ async def test_two_processes_post_pictures_once(world: CoreWorld, sqlite_templat
     assert shown(world) == [[("x.png", "F2")]]
 
 
+@pytest.mark.promise("paused")
+async def test_a_process_that_was_paused_while_it_uploaded_leaves_the_post_to_its_next_claim(world: CoreWorld) -> None:
+    posted_at, upload = dict[str, float](), world.chat.upload
+
+    async def paused(name: str, content: bytes, *, words: str) -> str:
+        file = await upload(name, content, words=words)
+        posted_at["upload"] = world.clock.time
+        world.clock.advance(25)
+        return file
+
+    await world.started()
+    world.chat.upload = paused  # type: ignore[method-assign]
+    world.chat.after = lambda call, _: posted_at.update({call: world.clock.time})
+    await finished(world, picture(world, "x.png"), wait=60)
+    assert shown(world) == [[("x.png", "F1")]], "what was uploaded is known"
+    assert posted_at["post"] - posted_at["upload"] >= 30
+
+
 async def test_a_slow_slack_holds_up_a_thread_for_a_moment_only(world: CoreWorld) -> None:
     async def hang(*_: object, **__: object) -> str:
         await asyncio.Event().wait()
