@@ -9,8 +9,10 @@ from urllib.parse import quote
 
 import httpx
 
+from bot.jobapi.models import Mode
 from bot.jobapi.settings import JobApiSettings
 from bot.jobapi.transport import HEADERS, JobApiTransport, read_body
+from bot.jobapi.wire import json_in
 
 NO_JOB = "pagehand-doctor"
 """The id of no job, the digest of no file, the name of no operation, and nobody's key."""
@@ -38,6 +40,7 @@ class JobApiProbe:
 
     def __init__(self, settings: JobApiSettings, project_id: str) -> None:
         self._base = settings.base_url
+        self._id = project_id
         self._project = quote(project_id, safe="", errors="replace")
         self._job = settings.get_path.replace("{projectId}", self._project).replace("{id}", NO_JOB)
         self._client = httpx.AsyncClient(
@@ -81,7 +84,7 @@ class JobApiProbe:
             "instruction": _is_described(document, b'"instruction"'),
             "pull_request": _is_described(document, b'"getPullRequest"'),
             "pictures": _is_described(document, b'"getPicture"'),
-            "modes": _is_described(document, b'"mode"'),
+            "modes": _takes_plans(document, self._id),
         }
 
     async def _ask(self, method: str, path: str, headers: dict[str, str] | None = None) -> _Answer | None:
@@ -115,6 +118,14 @@ def _is_there(answer: _Answer | None, unknown: _Answer | None, operation: str) -
 
 def _without(body: bytes, word: str) -> bytes:
     return body.replace(word.encode(), b"").replace(NO_JOB.encode(), b"")
+
+
+def _takes_plans(document: bytes, project_id: str) -> bool | None:
+    """Returns whether a project takes plans, which our job server tells of each; of others, whether modes are known."""
+    try:
+        return Mode.PLAN in json_in(document)["x-projects"][project_id]["modes"]
+    except (ValueError, LookupError, TypeError):
+        return _is_described(document, b'"mode"')
 
 
 def _is_described(document: bytes, name: bytes) -> bool | None:

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, details, executing, partial_files
-from support.worlds.jobserver_world import JOB, JobServerWorld, make_sample, running
+from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, make_sample, running
 
 from bot.jobapi.models import AgentJob, JobDetails, Mode, Proposal, ProposalState, ProposedPage, Requester, Status
+from bot.jobapi.probe import JobApiProbe
+from bot.jobapi.settings import JobApiSettings
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError, LeaseLostError, RequestRejectedError
 from bot.jobserver.store.claims import LEASE, Wanted, Worker
@@ -382,3 +385,5 @@ async def test_only_what_can_be_enforced_is_offered(tmp_path: Path, editor: str)
     async with running(make_sample(tmp_path), tmp_path / "data", **settings) as world:
         told = (await world.client.get("/health")).json()["choices"]["docs"]
         assert told == {name: list(value) for name, value in vars(offered).items()}
+        async with JobApiProbe(JobApiSettings(base_url=world.url, api_key=SecretStr(KEY)), "docs") as probe:
+            assert (await probe.abilities())["modes"] is (Mode.PLAN in offered.modes), "as doctor finds"
