@@ -25,7 +25,8 @@ START, DROP = RequestKind.ACCEPT_PROPOSAL, RequestKind.DROP_PROPOSAL
 
 def plan(number: int = 1, state: ProposalState = ProposalState.PROPOSED) -> JobDetails:
     pages = (ProposedPage(path="docs/guide.md", reason="It names the old command"),)
-    return JobDetails(proposal=Proposal(id=f"plan-{number}", state=state, text=f"Plan {number}.", pages=pages))
+    said = {"summary": f"I made plan {number}.", "revision": "a1"}
+    return JobDetails(**said, proposal=Proposal(id=f"plan-{number}", state=state, text=f"Plan {number}.", pages=pages))
 
 
 @pytest.fixture
@@ -57,7 +58,9 @@ def told(world: CoreWorld) -> list[tuple[str, ProposalEnd]]:
 
 
 async def test_a_plan_is_posted_once_and_no_end_is(world: CoreWorld, ts: str) -> None:
+    revision = (await world.thread(ts)).revision
     await world.pass_time(1_300)
+    assert (await world.thread(ts)).revision == revision, "a poll that shows the same has no consequences"
     (made,) = world.chat.posted_as(ProposalMade)
     assert (made.text and made.text.text, made.page_count) == ("Plan 1.", 1)
     assert not world.chat.posted_as(JobFinished)
@@ -184,6 +187,12 @@ async def test_a_replaced_job_takes_its_plan_along(world: CoreWorld, ts: str) ->
     assert [each[1] for each in told(world)] == [ProposalEnd.OVER]
 
 
+async def test_a_job_that_is_about_to_be_replaced_starts_no_plan(world: CoreWorld, ts: str) -> None:
+    await world.press_card(RequestKind.RETRY, ts, BEN, key="retry")
+    await press(world, ts)
+    assert (START_WORDS in world.job_api.messages[JOB], told(world)) == (False, [(ANA.id, ProposalEnd.OVER)])
+
+
 async def test_a_plan_of_a_muted_job_is_posted_after_unmute(world: CoreWorld) -> None:
     ts = await world.started()
     await world.press_card(RequestKind.MUTE, ts, key="mute", wait=5)
@@ -206,6 +215,7 @@ async def test_a_waiting_plan_is_told_of_after_a_day_and_a_week_and_kept_until_i
         await world.settle()
         await RetentionSweeper(world.store).sweep()
         reminders.append((len(world.chat.posted_as(ProposalWaits)), len(world.chat.posted_as(ProposalOver))))
+    assert (await world.thread(ts)).revision < 20, "a line that was told is not told anew by each poll"
     assert reminders == [(0, 0), (1, 0), (1, 0), (2, 0), (2, 0), (2, 1)]
     assert await shown(world, ts) is ProposalEnd.OVER
     await press(world, ts)
