@@ -84,6 +84,7 @@ async def test_a_mention_and_a_direct_message_start_jobs(world: AppWorld, ana: A
     assert len(world.fake_job_api.created) == 5
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("restored", "answer"),
     [(False, ButtonId.SEND_HELD), (False, ButtonId.DISCARD_HELD), (False, "none in time"), (True, ButtonId.SEND_HELD)],

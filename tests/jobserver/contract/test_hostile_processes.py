@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.worlds.hostile_world import HEADER, PAGES, needs_bubblewrap, processes_naming
-from support.worlds.jobserver_process import JobServerProcess, job_server_process
+from support.worlds.jobserver_process import PAGEHAND, JobServerProcess, job_server_process
 from support.worlds.jobserver_world import KEY, git, make_bare, running, until
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="the sandbox is for Linux")
@@ -66,8 +66,8 @@ async def real_server(directory: Path, program: str, person: Person, sandbox: st
         "EGRESS": "open" if sandbox == "none" else "none",
     }
     environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": person.search_path}
-    python = (*person.prefix, person.python)
-    async with job_server_process(directory / "data", settings, python, environment) as server:
+    command = (*person.prefix, person.python, *PAGEHAND)
+    async with job_server_process(directory / "data", settings, command, environment) as server:
         yield server
 
 

@@ -182,11 +182,11 @@ async def test_what_was_said_is_bounded_and_shown_as_text(world: JobServerWorld)
     assert (len(name), f"&lt;{name[1:]}".replace(">", "&gt;") in text) == (100, True)
 
 
-async def test_a_review_outlives_a_server_that_is_killed_after_it(tmp_path: Path) -> None:
+async def test_a_review_outlives_a_server_that_is_killed_after_it(tmp_path: Path, pagehand: tuple[str, ...]) -> None:
     """Whoever follows the pull request hears of it late, and not never."""
     repository = make_bare(tmp_path / "manual.git", PAGES)
     settings = {"REPOSITORY": str(repository), "REVIEWERS": REVIEWERS}
-    async with job_server_process(tmp_path / "data", settings) as server:
+    async with job_server_process(tmp_path / "data", settings, pagehand) as server:
         job_id = await server.create(REPLACE)
         link = (await server.ended(job_id))["prLink"]
         form = {**ASKED, "head": git(repository, "rev-parse", f"pagehand/{job_id}").strip()}

@@ -5,7 +5,7 @@ import contextlib
 import os
 import secrets
 import shlex
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -32,8 +32,8 @@ SLOWLY = "Fix the typos slowly"
 class Machines:
     """An API process, and workers."""
 
-    def __init__(self, folder: Path, url: str, stack: AsyncExitStack) -> None:
-        self.folder, self._stack, self.path = folder, stack, os.environ["PATH"]
+    def __init__(self, folder: Path, url: str, pagehand: Sequence[str], stack: AsyncExitStack) -> None:
+        self.folder, self._pagehand, self._stack, self.path = folder, pagehand, stack, os.environ["PATH"]
         self.repository = make_bare(folder / "manual.git", {"docs/start.md": "# Start\n\nTeh end.\n"})
         self._settings = {
             "REPOSITORY": f"file://{self.repository}", "DATABASE_URL": url, "METRICS_TOKEN": TOKEN, "EDITOR": "builtin",
@@ -43,7 +43,7 @@ class Machines:
     async def start(self, name: str, *arguments: str, **settings: str) -> JobServerProcess:
         environment = {**os.environ, "PATH": self.path}
         given = {**self._settings, **settings}
-        started = job_server_process(self.folder / name, given, arguments=arguments, environment=environment)
+        started = job_server_process(self.folder / name, given, self._pagehand, environment, arguments)
         return await self._stack.enter_async_context(started)
 
     async def api(self) -> JobServerProcess:
@@ -54,9 +54,9 @@ class Machines:
 
 
 @pytest.fixture
-async def machines(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Machines]:
+async def machines(postgres: PostgresServer, pagehand: tuple[str, ...], tmp_path: Path) -> AsyncIterator[Machines]:
     async with postgres.empty_database() as url, AsyncExitStack() as stack:
-        yield Machines(tmp_path, url, stack)
+        yield Machines(tmp_path, url, pagehand, stack)
 
 
 async def problems(api: JobServerProcess) -> list[str]:

@@ -14,7 +14,7 @@ from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, until
 
 from bot.jobserver.settings import PREFIX
 
-SERVE = ("-m", "bot")
+PAGEHAND = ("-m", "bot")
 
 
 class JobServerProcess:
@@ -67,7 +67,7 @@ class JobServerProcess:
 async def job_server_process(
     data: Path,
     settings: Mapping[str, str],
-    python: Sequence[str] = (sys.executable,),
+    program: Sequence[str] = (sys.executable, *PAGEHAND),
     environment: Mapping[str, str] = os.environ,
     arguments: Sequence[str] = ("jobserver",),
 ) -> AsyncIterator[JobServerProcess]:
@@ -75,7 +75,7 @@ async def job_server_process(
     port = free_port()
     given = {"API_KEY": KEY, "DATA_DIRECTORY": str(data), "PORT": str(port), "ALLOW_ROOT": "true", **settings}
     named = {PREFIX + name: value for name, value in given.items()}
-    server = JobServerProcess((*python, *SERVE, *arguments), {**environment, **named}, port)
+    server = JobServerProcess((*program, *arguments), {**environment, **named}, port)
     async with server.client:
         try:
             await server.start()
