@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bot.notices.notice import NoticeContent, NoticeKey
 from bot.notices.said import Markup, Renderer, Said, joined
@@ -32,6 +32,7 @@ class PagePicture:
 class PicturesShown(NoticeContent, kind="pictures_shown"):
     """Pictures that the pull request at `link` adds or changes: the first of `count`."""
 
+    words: ClassVar = "New or changed pictures in the pull request: {link}"
     link: str
     pictures: tuple[PagePicture, ...]
     count: int
@@ -47,14 +48,11 @@ class PicturesShown(NoticeContent, kind="pictures_shown"):
 
     def words_beside(self, show: Renderer, shown: Sequence[PagePicture]) -> Markup:
         """Names the pictures that are not shown beside these words."""
-        words = "{count} pictures in the pull request are new or changed: {link}"
-        if self.count == 1:
-            words = "1 picture in the pull request is new or changed: {link}"
         named = [each for each in self.pictures if each not in shown][:NAMED]
         lines = [show("• {name}", name=show.line(name_of(each), _LONGEST)) for each in named]
         left = self.count - len(named) - len(shown)
         more = [show("• and {count} more", count=left)] if left > 0 else []
-        return joined([show(words, count=self.count, link=show.link(self.link)), *lines, *more], "\n")
+        return joined([show(self.words, link=show.link(self.link)), *lines, *more], "\n")
 
     @staticmethod
     def key(digest: str) -> NoticeKey:

@@ -211,32 +211,28 @@ class Outbox(SlackWorker[ClaimedNotice]):
                     raise errors.ChatRejected(refusal)
                 self._require_lease(claimed_at)
                 return await self._say_once(item, claimed_at)
-            case PicturesShown() if notice.message.to_upload:
-                item = await self._with_pictures(item)
+            case PicturesShown() as pictures if pictures.to_upload:
+                item = await self._with_pictures(item, pictures)
                 self._require_lease(claimed_at)
                 return await self._say_once(item, claimed_at)
             case _:
                 return await self._say_once(item, claimed_at)
 
-    async def _with_pictures(self, item: ClaimedNotice) -> ClaimedNotice:
+    async def _with_pictures(self, item: ClaimedNotice, message: PicturesShown) -> ClaimedNotice:
         """Uploads the pictures, and records that before they are posted, so that it is not done twice. A few at a time:
         posts must not wait for Slack to look at pictures.
         """
-        notice = item.notice
-        if not isinstance(notice.message, PicturesShown):
-            return item
-        message = only_named(notice.message)
-        if notice.attempts <= MOST_TRIES_OF_PICTURES:
+        if item.notice.attempts > MOST_TRIES_OF_PICTURES:
+            message = only_named(message)
+        else:
             if self._uploading >= MOST_UPLOADING:
                 raise errors.ChatRateLimited("others_upload", retry_after=BUSY_PAUSE, method="files")
             self._uploading += 1
             try:
-                message = await with_uploaded(
-                    self._job_api, self._chat, item.thread, notice.message, self._upload_patience
-                )
+                message = await with_uploaded(self._job_api, self._chat, item.thread, message, self._upload_patience)
             finally:
                 self._uploading -= 1
-        notice = replace(notice, message=message)
+        notice = replace(item.notice, message=message)
         if not await self._store.transact(lambda tx: tx.notices.keep_content(notice, self._owner)):
             raise PausedTooLongError
         return replace(item, notice=notice)

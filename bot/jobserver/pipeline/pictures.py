@@ -5,6 +5,7 @@ import html
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -36,17 +37,19 @@ def shown_pictures(changes: Changes, files: Snapshot, mask: Mask) -> tuple[Pictu
     whole = {str(path): path for path in paths}
     # The root of a site can be any folder of its repository.
     below = {"/".join(path.parts[start:]): path for path in reversed(paths) for start in range(len(path.parts))}
-    pages = files.read_all(list(filter(is_page, paths))[:_MOST_PAGES])
-    shown = dict[PurePosixPath, str]()
-    for page, address, alt in islice(_images(pages), _MOST_IMAGES):
-        target = unquote(re.split("[#?]", address, maxsplit=1)[0])
-        rooted = target.startswith("/")
-        name = posixpath.normpath(target if rooted else f"/{page.parent}/{target}").strip("/")
-        path = (below if rooted else whole).get(name)
-        if path is not None and not shown.get(path):
-            shown[path] = alt
-    pictures = (_picture(path, data, mask(shown[path])) for path, data in files.read_all(shown))
-    return tuple(islice((each for each in pictures if each.mimetype in PICTURE_TYPES), MAX_PICTURES))
+    with suppress(OSError):  # then the change is told without them
+        pages = files.read_all(list(filter(is_page, paths))[:_MOST_PAGES])
+        shown = dict[PurePosixPath, str]()
+        for page, address, alt in islice(_images(pages), _MOST_IMAGES):
+            target = unquote(re.split("[#?]", address, maxsplit=1)[0])
+            rooted = target.startswith("/")
+            name = posixpath.normpath(target if rooted else f"/{page.parent}/{target}").strip("/")
+            path = (below if rooted else whole).get(name)
+            if path is not None and not shown.get(path):
+                shown[path] = alt
+        pictures = (_picture(path, data, mask(shown[path])) for path, data in files.read_all(shown))
+        return tuple(islice((each for each in pictures if each.mimetype in PICTURE_TYPES), MAX_PICTURES))
+    return ()
 
 
 def _images(pages: Iterable[tuple[PurePosixPath, bytes]]) -> Iterator[tuple[PurePosixPath, str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.errors import StoreError
-from bot.jobapi.models import AgentJob, CheckResult, JobDetails, Picture, PullRequestDetails, PullRequestState
+from bot.jobapi.models import AgentJob, Changes, CheckResult, JobDetails, PullRequestDetails, PullRequestState
 from bot.jobserver.errors import CodeHostError, JobServerError, NothingToProposeError
 from bot.jobserver.pipeline.descriptions import (
     MAX_REASON,
@@ -61,20 +61,11 @@ async def propose(tools: Tools, instruction: Instruction, pushed: Edited) -> Out
     )
     proposed = await _propose(tools, await _record(tools, shown, proposal))
     published: dict[str, object] = {"changes": pushed.changes, "pull_request": proposed.details}
-    published |= {"revision": pushed.commit, "pictures": await _pictures(tools, pushed)}
+    files = tools.repository.snapshot(pushed.commit)
+    pictures = await asyncio.to_thread(shown_pictures, pushed.changes or Changes(), files, tools.masking.all)
+    published |= {"revision": pushed.commit, "pictures": pictures}
     details = pushed.details.model_copy(update={"reason": proposed.reason, **published})
     return Outcome(commit=pushed.commit, pr_link=proposed.link, details=details)
-
-
-async def _pictures(tools: Tools, pushed: Edited) -> tuple[Picture, ...]:
-    if pushed.changes is None:
-        return ()
-    try:
-        files = tools.repository.snapshot(pushed.commit)
-        return await asyncio.to_thread(shown_pictures, pushed.changes, files, tools.masking.all)
-    except OSError as error:
-        logger.warning("the pictures of a change cannot be read: %s", error)
-        return ()
 
 
 async def propose_earlier(tools: Tools, prepared: Prepared, edited: Edited) -> Outcome:

@@ -43,7 +43,6 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender
-from bot.slack.sending.pictures import send_bytes
 from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session, slack_proxy
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 from bot.workspace.wire.interaction_payloads import find_action
@@ -522,10 +521,3 @@ async def test_what_slack_takes_for_no_picture_is_refused(world: SlackWorld) -> 
     world.workspace.credentials.remove_scopes("files:write")
     with pytest.raises(ChatMissingScope, match="missing_scope"):
         await world.chat.upload("form.png", PNG, words="x")
-
-
-async def test_bytes_that_do_not_arrive_as_told_are_an_error(world: SlackWorld) -> None:
-    async with another_chat(world) as chat:
-        for address in (f"{world.workspace.origin}/upload/v1/F404", "http://127.0.0.1:9/upload"):
-            with pytest.raises(ChatError):
-                await send_bytes(chat.client, address, PNG)

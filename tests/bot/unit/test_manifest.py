@@ -79,6 +79,8 @@ def called_methods() -> set[str]:
             r"client\.((?:chat|conversations|reactions|auth|apps|bots|users|usergroups|views|files)_\w+)\(", source
         )
     )
+    if "files_upload_v2" in names:  # the SDK's own name for two of Slack's
+        names = names - {"files_upload_v2"} | {"files_getUploadURLExternal", "files_completeUploadExternal"}
     nested = {"apps_connections_": "apps.connections_", "usergroups_users_": "usergroups.users_"}
     for name, path in nested.items():
         names = {found.replace(name, path) for found in names}
@@ -175,7 +177,7 @@ def test_every_button_has_a_listener(manifest: dict[str, Any]) -> None:
     source = Path(blocks.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'^[A-Z_]+ = "([a-z_]+)"$', source, re.MULTILINE)) | set(blocks.CHOOSE_PROJECT_BUTTONS)
     made |= {*ButtonId, *blocks.SEND_EXAMPLES, *blocks.SEND_ANSWERS}
-    others = {blocks.FOLLOW_UP, blocks.HAND_OVER, blocks.FILL_IN_ANSWER, ButtonId.OPEN_FORM}
+    others = {blocks.FOLLOW_UP, blocks.HAND_OVER, blocks.FILL_IN_ANSWER, ButtonId.OPEN_FORM, ButtonId.MAKE_CHANGE}
     on_home = {HOME_RETRY, HOME_STOP}
     assert {*buttons.RECORDED, *buttons.SAYING_FOLLOW_UPS, *buttons.LINKS, *others} - on_home == made
 
