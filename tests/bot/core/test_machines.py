@@ -16,6 +16,7 @@ from support.machine.downtimes import Downtimes
 from support.machine.environment import Environment, Traps
 from support.machine.instances import Instances
 from support.machine.machine import Machine
+from support.machine.modes import Modes
 from support.machine.proposals import Proposals
 from support.machine.pull_requests import PullRequests
 from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
@@ -25,7 +26,7 @@ from support.servers.postgres import NoPostgres, postgres_server
 pytestmark = AS_LONG_AS_IT_TAKES
 
 
-class FaultWorld(PullRequests, Proposals, Downtimes, Steering, Traps, Environment, Instances):
+class FaultWorld(PullRequests, Proposals, Modes, Downtimes, Steering, Traps, Environment, Instances):
     """One project, a job by the command, everyone's replies, downtimes, pull requests, and all kinds of faults."""
 
 

@@ -10,7 +10,7 @@ from support.oracles.promises import check, posted_too_often
 from support.worlds.fault_traps import TRAPS
 from support.worlds.fault_world import Trap
 
-from bot.jobapi.models import JobDetails, PartialWork, PlanStep, StepStatus
+from bot.jobapi.models import JobDetails, Mode, PartialWork, PlanStep, StepStatus
 from bot.notices.notice import Delivery
 from bot.store.schema.tables import NoticeState
 
@@ -20,6 +20,7 @@ DETAILS = (
     JobDetails(plan=(PlanStep(title="Read", status=StepStatus.IN_PROGRESS),), activity="Reading"),
     JobDetails(plan=(PlanStep(title="Read", status=StepStatus.COMPLETED), PlanStep(title="Write")), activity="Writing"),
     JobDetails(summary="Done.", revision="a1"),
+    JobDetails(mode=Mode.ASK, summary="Because.", revision="a1", pages_read=("a.md",)),
     JobDetails(summary="It was short already.", reason="It was short already.", revision="a1"),
     JobDetails(reason="out of credit", revision="a1", partial_work=PartialWork(files=2)),
     JobDetails(question="Which guide?"),

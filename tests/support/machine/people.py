@@ -12,6 +12,7 @@ from support.oracles.people_model import Message, People, Press, Version
 from support.oracles.stop_verdict import took_effect
 from support.worlds.core_world import ANA, BEN, EVA
 
+from bot.domain.commands import AgentOptions
 from bot.domain.requests.new_jobs import NewJob, Written, request_id
 from bot.domain.requests.request import (
     Action,
@@ -313,11 +314,12 @@ def _job(message: Message) -> NewJob:
         message.key,
         message.way_in,
         project_said=message.said,
+        agent=message.agent,
         thread_ts=message.root,
         message_ts=message.ts,
         origin=_ORIGINS.get(message.way_in, ThreadOrigin.CARD),
         context=context,
-        may_be_reply=message.way_in is WayIn.DIRECT_MESSAGE and not message.said,
+        may_be_reply=message.way_in is WayIn.DIRECT_MESSAGE and not (message.said or message.agent != AgentOptions()),
         arrival=Arrival.LATE if message.late else Arrival.LIVE,
     )
 

@@ -18,6 +18,7 @@ from bot.domain.permissions import is_outsider
 from bot.domain.projects import PostMode
 from bot.domain.requests.request import SENT_KINDS, RejectionReason, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
+from bot.jobapi.models import Mode
 from bot.notices.answers import Introduction
 from bot.notices.job import JobActiveAgain, JobEnd, JobStarted, JobStopped, PullRequestFound
 from bot.notices.notice import Delivery, Notice, Reaction
@@ -200,7 +201,7 @@ class Verdict:
         marks = {key.partition("/")[2]: notice for key, notice in self.notices.items()}
         of_reply = Counter(row["written_at"] for row in self.requests)
         for row in self.requests:
-            if row["kind"] in {"stop", "accept_proposal"}:
+            if row["kind"] in {"stop", "accept_proposal"} or row["mode"] == Mode.EDIT:
                 continue  # a button has no marks
             notice = marks.get(f"{row['id'].partition('.')[0]}/mark")
             refused = row["problem"] == RejectionReason.NOT_PERMITTED

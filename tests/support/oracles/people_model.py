@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bot.domain.commands import Options, ThreadWord
+from bot.domain.commands import AgentOptions, Options, ThreadWord
 from bot.domain.messages import ForwardedMessage
 from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import Action, Arrival, Attachments, Person, Reply, RequestKind, WayIn
@@ -49,6 +49,8 @@ class Message:
     mentions: bool = False
     word: ThreadWord | None = None
     said: str = ""
+    agent: AgentOptions = field(default_factory=AgentOptions)
+    """How it says that the agent is to work."""
     project: str = ""
     likely: str = ""
     forwarded: str = ""
@@ -149,7 +151,7 @@ class Message:
             mentions_us=self.mentions and bool(version.words),
             mentioned_us_before=self.mentions,
             word=self.word if version.words else version.word,
-            options=Options(self.said) if self.root == self.ts else None,
+            options=Options(self.said, agent=self.agent) if self.root == self.ts else None,
             in_direct_message=self.in_direct_message,
         )
 

@@ -111,7 +111,7 @@ class JobApiOutside(FakeJobApi):
         self._made: list[Proposal] = []
 
     async def create(self, project: str, call: PromptCall) -> Job:
-        self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files))
+        self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files), call.mode, call.model)
         if self.honours_keys and call.idempotency_key in self._answers:
             return self._answers[call.idempotency_key]
         job = await super().create(project, call)
@@ -132,7 +132,7 @@ class JobApiOutside(FakeJobApi):
         if self.jobs[job_id].status == ARCHIVED:
             raise JobApiRejected("400", words="archived")
         self.words[call.idempotency_key] = call.prompt
-        self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files))
+        self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files), call.mode, call.model)
         self._decide_on_plan(job_id, call)
         before = self.jobs[job_id]
         job = await super().send_message(project, job_id, call)
