@@ -211,8 +211,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         may_repeat = self._may_repeat(item.request, item.thread)
         if item.uncertain and not may_repeat:
             return Uncertain("the process that sent it ended before the answer came")
-        wakes = item.request.kind in {RequestKind.FOLLOW_UP, RequestKind.ACCEPT_PROPOSAL}
-        if wakes and item.thread.state.replaced_by and _fixed(item):
+        if item.request.kind is RequestKind.FOLLOW_UP and item.thread.state.replaced_by and _fixed(item):
             return Uncertain("its job was replaced, and must not be woken")
         # The key under which a follow-up was sent is unknown if it may have been merged with others.
         merged = item.request.kind is RequestKind.FOLLOW_UP and self._merge > 0

@@ -36,13 +36,9 @@ async def open_start(
     """Returns the thread's state while a press is being sent that starts a plan. None, and the press ends, if it does
     nothing: the plan no longer waits, or words that were written before will change it.
     """
-    planning = thread.state.planning
-    if may_have_arrived:
-        is_known = planning.proposal_end is ProposalEnd.STARTED and not planning.proposal_asked
-        if is_known:
-            await tx.requests.settle(press.id, RequestState.ACCEPTED)
-        return None if is_known else proposals.opened(thread.state, press)
     why = proposals.why_not(thread, press)
+    if may_have_arrived and why in {None, ProposalEnd.STARTED}:  # the job API knows
+        return proposals.opened(thread.state, press)
     if why is None and was_stopped_after(
         press.asked_at, await tx.requests.stops(thread.id), recorded_at=press.recorded_at
     ):

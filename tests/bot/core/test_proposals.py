@@ -179,6 +179,15 @@ async def test_a_start_that_may_have_arrived_is_no_other_than_a_message(
     assert told(world) == [(BEN.id, ProposalEnd.STARTED)]
 
 
+async def test_a_start_in_doubt_is_not_sent_again_once_somebody_dropped_the_plan(world: CoreWorld, ts: str) -> None:
+    world.job_api.faults_of["send_message"] = [JobApiUncertain("timeout")]
+    await press(world, ts)
+    await press(world, ts, DROP, who=BEN)
+    (uncertain,) = world.chat.posted_as(RequestUncertain)
+    await world.press_send_again(ANA, uncertain.request.request_id, key="again", wait=5)
+    assert (told(world), world.job_api.messages[JOB]) == ([(ANA.id, ProposalEnd.DROPPED)], [])
+
+
 async def test_a_replaced_job_takes_its_plan_along(world: CoreWorld, ts: str) -> None:
     before = await world.thread(ts)
     await world.press_card(RequestKind.RETRY, ts, BEN, key="retry", wait=10)
