@@ -158,6 +158,6 @@ class StoreTimings:
     """
 
     retry_for: float = RETRY_FOR
-    sharing: float = 0.005
+    sharing: float = 0.02
     yielding: float = 0.05
     closing: float = 1.0
