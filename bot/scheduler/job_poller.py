@@ -139,15 +139,18 @@ class JobPoller(JobApiWorker[DuePoll]):
         self._batch: list[PollResult | UnchangedPoll] = []
         self._unsaved = 0
         """Results that are collected or being saved."""
+        self._last_batch = 0
+        """How many were last saved together."""
         self._saves = BackgroundTasks()
         self._saving: asyncio.Task[None] | None = None
         self._save_now = asyncio.Event()
 
     def free_slots(self) -> int:
-        """Returns how many more jobs can be claimed now: as many ahead as have just been polled, so that no poll waits
-        for a claim, many at a time. A result takes no slot, within a bound on everything unsaved.
+        """Returns how many more jobs can be claimed now: as many ahead as were polled within the last batch window, so
+        that no poll waits for a claim, many at a time. A result takes no slot, within a bound on everything unsaved.
         """
-        claimed, ahead = len(self._waiting) + len(self._tasks), min(self._unsaved, AHEAD * self._concurrency)
+        lately = max(self._unsaved, self._last_batch)
+        claimed, ahead = len(self._waiting) + len(self._tasks), min(lately, AHEAD * self._concurrency)
         free = min(self._concurrency + ahead, self._max_unsaved - self._unsaved, claimed + MOST_AT_ONCE) - claimed
         return free if claimed < self._concurrency or free >= self._concurrency // 2 else 0
 
@@ -311,6 +314,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._save_now.wait(), self._batch_window)
         polls, self._batch, self._saving = self._batch, [], None
+        self._last_batch = len(polls)
         try:
             with log_context(NO_CONTEXT):  # it began with the first of these polls, and is about them all
                 for start in range(0, len(polls), MOST_AT_ONCE):

@@ -286,6 +286,7 @@ async def test_polling_is_bounded_by_what_may_wait_to_be_saved(world: CoreWorld)
     await world.job_poller.stop(5.0)
     await running
     assert world.job_api.polls == 3
+    assert world.job_poller.free_slots() == 3, "a whole batch is saved, and as many may be claimed ahead"
     world.restart("two")
     assert len(await world.job_poller.claim(10)) == 2
 
