@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
-from support.worlds.executor_world import ExecutorWorld, details, executing, partial_files
+from support.worlds.executor_world import ExecutorWorld, Secrets, details, executing, partial_files
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, make_sample, running
 
 from bot.jobapi.models import AgentJob, JobDetails, Mode, Proposal, ProposalState, ProposedPage, Requester, Status
@@ -25,6 +25,8 @@ from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import AcceptedPlan, Choices, Instruction, JobTemplate, Outcome, PromptRequest
+
+pytestmark = pytest.mark.promise("plans")
 
 ADA, BEN = Requester(name="Ada"), Requester(name="Ben")
 TEMPLATE = JobTemplate("docs", "main", "claude")
@@ -322,6 +324,45 @@ async def test_what_failed_in_a_plan_keeps_nothing_and_touches_no_earlier_work(t
         assert partial_files(await submitted(world, "four", failed.id, mode=mode)) == 1, "it changed nothing"
         await submitted(world, "five", failed.id)
         assert world.notes(f"pagehand/{failed.id}") == "two\nfive\n"
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+async def test_a_plan_that_is_ended_midway_keeps_nothing(tmp_path: Path, *, is_stopped: bool) -> None:
+    """A person's stop ends it; a worker that has to end begins it again later."""
+    is_planning = asyncio.Event()
+
+    async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
+        made = await plan(task, progress)
+        if len(world.editor.tasks) == 1:
+            is_planning.set()
+            await asyncio.Event().wait()
+        return made
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.submitted(PromptRequest("Move it", mode=Mode.PLAN))
+        await is_planning.wait()
+        if is_stopped:
+            world.runner.interrupt((await world.store.cancel(job.id, ADA)).running or 0)
+        else:
+            await world.restarted()
+        ended = await world.ended(job.id)
+        assert (ended.status, partial_files(ended), world.branches()) == (Status.COMPLETED, None, {"main"})
+        told = details(ended)
+        assert (told.reason, told.proposal is None) == (("stopped by Ada", True) if is_stopped else (None, False))
+
+
+async def test_no_plan_and_no_answer_shows_a_key(tmp_path: Path) -> None:
+    key = "planted-key-of-the-job-server"
+
+    async def edit(task: EditTask, _: EditProgress) -> EditResult:
+        if task.mode is Mode.ASK:
+            return EditResult(f"It is {key}.", pages_read=(f"{key}.md",))
+        return EditResult(proposal=f"Add {key}", proposed_pages=(ProposedPage(path=f"{key}.md", reason=f"for {key}"),))
+
+    async with executing(tmp_path, ScriptedEditor(edit), secrets=Secrets((key,), are_looked_for=False)) as world:
+        for mode in (Mode.PLAN, Mode.ASK):
+            told = (await submitted(world, "Do it", mode=mode)).model_dump_json()
+            assert (key in told, "Add " in told or "It is " in told) == (False, True)
 
 
 REPLACE = 'Replace "colour" with "color"'
