@@ -21,7 +21,7 @@ from support.worlds.jobserver_world import JOB, KEY, git, make_bare, until
 from bot.jobserver.composition import Role
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.server import JobServer
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 
 TOKEN = secrets.token_hex(16)
 NOT_OFFERED = "No worker offers builtin for project docs: start pagehand jobworker where that works."
@@ -48,6 +48,19 @@ class Machines:
 
     async def api(self) -> JobServerProcess:
         return await self.start("api", "jobserver", "--without-worker")
+
+    async def checked(self) -> str:
+        """Returns what `--check` prints for an API process."""
+        given = {
+            **self._settings,
+            "API_KEY": KEY,
+            "DATA_DIRECTORY": str(self.folder / "checked"),
+            "ALLOW_ROOT": "true",
+        }
+        environment = {**os.environ, **{PREFIX + name: value for name, value in given.items()}}
+        command = (*self._pagehand, "jobserver", "--without-worker", "--check")
+        process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.PIPE)
+        return (await process.communicate())[0].decode()
 
     async def worker(self, name: str, **settings: str) -> JobServerProcess:
         return await self.start(name, "jobworker", **settings)
@@ -85,11 +98,13 @@ async def test_a_worker_does_what_an_api_process_accepts(machines: Machines) -> 
     job = await api.create("Fix the typos")
     await until(lambda: problems(api))
     assert await problems(api) == [NOT_OFFERED]
+    assert f"note workers        {NOT_OFFERED}\n" in await machines.checked()
     worker = await machines.worker("one")
     ended = await api.ended(job)
     assert (ended["status"], ended["prLink"]) == ("completed", "https://docs.example/docs/pulls/1")
     health = (await api.client.get("/health")).json()
     assert (health["problems"], health["workers"]) == ([], [{"docs": "builtin"}])
+    assert "workers" not in await machines.checked()
     assert (await worker.client.get(f"{JOB}/{job}")).status_code == 404, "it has no API"
     assert (await worker.client.get("/metrics")).status_code == 401
     worker.ask_to_stop()
