@@ -17,6 +17,7 @@ from bot.cli.jobserver import read_projects
 from bot.cli.jobserver import setting_names as job_server_names
 from bot.domain.projects import ChannelSettings, JobApiAbilities, PostMode, ReplyMode
 from bot.errors import ConfigError
+from bot.jobapi.models import Mode
 from bot.jobapi.transport import job_api_proxy
 from bot.queue.engine import passwords_in
 from bot.runtime.env_file import add_env_file, env_line, read_env_file, write_env_file
@@ -392,6 +393,8 @@ requester = true
 cancel = true
 files = true
 instruction = true
+modes = true
+mode = "plan"
 channels = ["C1"]
 
 [[channels]]
@@ -401,6 +404,7 @@ replies = "mentions"
 broadcast = true
 mention = false
 posts = "ends"
+mode = "edit"
 """
 
 
@@ -421,7 +425,7 @@ def file_faults(directory: Path, text: str, **environ: str) -> list[str]:
 
 def test_a_project_inherits_missing_values_from_the_settings(tmp_path: Path) -> None:
     (tmp_path / "api.key").write_text("planted-api-key\n")
-    config = loaded(tmp_path, TWO, **JOB_API, PAGEHAND_REPLIES="participants", JOB_API_TIMEOUT="9")
+    config = loaded(tmp_path, TWO, **JOB_API, PAGEHAND_REPLIES="participants", JOB_API_TIMEOUT="9", PAGEHAND_MODE="ask")
     guides, api = config.projects
     assert (guides.id, guides.job_api.base_url, guides.job_api.timeout) == ("prj_guides", JOB_API["JOB_API_URL"], 9)
     assert guides.job_api.api_key.newest == "planted-key"
@@ -430,14 +434,16 @@ def test_a_project_inherits_missing_values_from_the_settings(tmp_path: Path) -> 
     assert api.job_api.api_key.newest == "planted-api-key"
     assert api.job_api.get_path == "/jobs/{id}"
     assert api.project.abilities == JobApiAbilities(
-        idempotent=True, requester=True, cancel=True, files=True, instruction=True
+        idempotent=True, requester=True, cancel=True, files=True, instruction=True, modes=True
     )
     known = config.known_projects
     assert known.names == ("guides", "api")
     assert known.all[1].channels == {"C1", "C2"}
     assert known.channel("C2") == ChannelSettings(
-        ReplyMode.MENTIONS, broadcast=True, mention=False, posts=PostMode.ENDS
+        ReplyMode.MENTIONS, broadcast=True, mention=False, posts=PostMode.ENDS, mode=Mode.EDIT
     )
+    asked = [known.mode(*where) for where in (("C1", "api"), ("C2", "api"), ("C1", "guides"), ("C1", "gone"))]
+    assert asked == [Mode.PLAN, Mode.EDIT, Mode.ASK, Mode.EDIT]
     assert (known.posts("C2"), known.posts("C9")) == (PostMode.ENDS, PostMode.ALL)
     assert known.channel("C9") == ChannelSettings(ReplyMode.PARTICIPANTS)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 from support.machine.people import AT, PERSON, WHICH, PeopleMachine
 from support.oracles.people_model import Message
 from support.worlds.core_world import ANA
@@ -19,8 +19,8 @@ MODES = st.sampled_from([Mode.PLAN, Mode.ASK, Mode.ASK])
 class Modes(PeopleMachine):
     """Rules by which people ask for a plan or an answer, and press below that; replies and stops come by the others."""
 
-    @initialize()
-    def knows_modes(self) -> None:
+    def __init__(self) -> None:
+        super().__init__()
         self.outside.job_api.modes = True
         self.changes: dict[str, str] = {}
         """By the id of a press's request: its thread."""
