@@ -18,7 +18,9 @@ import click
 from bot.cli.demo_services import CHANNEL, REVIEWER, Demo, DemoError, agent_offer, running_demo
 from bot.domain.messages import unescape
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import Mode
 from bot.jobserver.errors import JobServerError
+from bot.notices.said import ButtonId
 from bot.runtime.logging import configure_logging
 from bot.runtime.process_signals import ending_signals
 from bot.runtime.text import without_misleading
@@ -218,7 +220,8 @@ Echo = Callable[[str], None]
 
 
 async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: Echo, *, limit: float) -> str:
-    """Runs the whole loop as Ana and returns the pull request's link. Each reply follows the end of a round.
+    """Runs the whole loop as Ana and returns the pull request's link, or why there is none. A plan is started, and each
+    reply follows the end of a round.
 
     Raises DemoError if there is no pull request within `limit` seconds.
     """
@@ -232,16 +235,20 @@ async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: 
     try:
         async with asyncio.timeout(limit):
             ts = await demo.workspace.changes.wait_for(lambda: _newest_card(demo.workspace), limit)
-            thread = await _end_of_round(demo, ts, 0, printer)
-            for number, reply in enumerate(replies, start=1):
+            rounds, thread = 1, await _end_of_round(demo, ts, 0, printer)
+            if plan := _plan_to_start(demo.workspace, ts):
+                echo("    (Ana Silva presses Start)")
+                await person.press(CHANNEL, plan, ButtonId.ACCEPT_PROPOSAL)
+                rounds, thread = 2, await _end_of_round(demo, ts, 1, printer)
+            for number, reply in enumerate(replies, start=rounds):
                 await person.say(CHANNEL, reply, thread_ts=ts)
                 thread = await _end_of_round(demo, ts, number, printer)
     except TimeoutError:
         raise DemoError(f"There was no pull request within {limit:g} s.") from None
     link = thread.state.job.pr_link if thread.state.job else None
-    if not link:
+    if not link and thread.mode is not Mode.ASK:
         raise DemoError("The job ended without a pull request.")
-    return link
+    return link or "none, as it was only asked for an answer"
 
 
 class ThreadPrinter:
@@ -279,13 +286,16 @@ def _examples(message: Message) -> list[str]:
 
 
 async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter) -> Thread:
-    """Waits until the thread announces the end of a round: 0 is the first, n the one after the nth follow-up."""
+    """Waits until the thread announces the end of a round: 0 is the first, which can also end with a plan; n is the one
+    after the nth follow-up.
+    """
     ends = tuple(f"/r{number}/{status}" for status in ("completed", "failed", "archived"))
 
     def has_ended() -> bool:
         printer.print(ts)
         keys = [notice_key(message) for message in demo.workspace.channels.thread(CHANNEL, ts)]
-        return any(key.endswith((*ends, "/refused/1", "/unsure/1")) for key in keys)
+        has_plan = number == 0 and _plan_to_start(demo.workspace, ts)
+        return bool(has_plan) or any(key.endswith((*ends, "/refused/1", "/unsure/1")) for key in keys)
 
     await demo.workspace.changes.wait_for(has_ended, LONGEST_WAIT)
     channel = demo.workspace.channels[CHANNEL]
@@ -293,6 +303,15 @@ async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter
     if thread is None:
         raise DemoError("The database has no such thread.")
     return thread
+
+
+def _plan_to_start(workspace: WorkspaceServer, ts: str) -> str:
+    """Returns the `ts` of a plan that waits in a thread; empty if there is none."""
+    for message in workspace.channels.thread(CHANNEL, ts):
+        elements = (element for block in message.blocks or () for element in block.get("elements", ()))
+        if any(element.get("action_id") == ButtonId.ACCEPT_PROPOSAL for element in elements):
+            return message.ts
+    return ""
 
 
 def _newest_card(workspace: WorkspaceServer) -> str:

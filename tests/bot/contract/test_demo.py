@@ -80,6 +80,22 @@ async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path, monkeypa
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(
+    ("asked", "link", "said"),
+    [
+        ('plan: Replace "colour" with "color"', "/pulls/1", "Added the page `docs/faq.md`"),
+        ("ask: Where is the word colour used?", "only asked for an answer", "Pages read: README.md"),
+    ],
+)
+async def test_a_plan_or_an_answer_is_shown_to_its_end(tmp_path: Path, asked: str, link: str, said: str) -> None:
+    printed = list[str]()
+    async with running_demo(tmp_path, 0) as demo:
+        assert link in await run_scenario(demo, asked, (TOUR.follow_up,), printed.append, limit=60)
+    assert said in "\n".join(printed)
+    assert ("(Ana Silva presses Start)" in "\n".join(printed)) is asked.startswith("plan")
+
+
+@pytest.mark.full
 async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
     async with running_demo(tmp_path, 0) as demo:
         ana, changes = demo.workspace.people["ana"], demo.workspace.changes
