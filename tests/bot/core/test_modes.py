@@ -200,6 +200,15 @@ async def test_an_answer_is_made_a_change_once_and_replies_change_pages_from_the
     assert world.chat.answers() == ["already_accepted"] * 2
 
 
+async def test_a_change_is_not_merged_with_what_its_person_wrote_just_before(world: CoreWorld) -> None:
+    world.configure(merge_seconds=3.0)
+    thread = await answered(world)
+    await world.reply(thread.ts or "", "And why?", f"{world.clock.time:.6f}")
+    world.clock.advance(1)
+    await make_it_a_change(world, thread, wait=30)
+    assert modes_of_messages(world) == [Mode.ASK, Mode.EDIT]
+
+
 async def test_a_press_while_the_change_may_have_arrived_is_told_so(world: CoreWorld) -> None:
     thread = await answered(world)
     world.job_api.after = [JobApiUncertain("no answer")]
