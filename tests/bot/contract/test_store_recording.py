@@ -102,7 +102,6 @@ async def test_any_text_is_stored_as_far_as_the_database_allows(store: StoreWorl
     "statement",
     [
         "UPDATE requests SET state = 'lost'",
-        "UPDATE requests SET kind = 'wish'",
         "UPDATE requests SET due_at = NULL",
         "UPDATE requests SET claimed_by = 'one'",
         "UPDATE requests SET attempts = -1",
