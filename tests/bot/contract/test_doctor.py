@@ -197,6 +197,32 @@ async def test_a_404_proves_neither_the_address_nor_the_key(
     assert finding.fix or status is FindingStatus.OK
 
 
+@pytest.mark.parametrize(
+    ("told", "has"),
+    [
+        ({"x-projects": {PROJECT: {"modes": ["edit", "plan", "ask"]}}}, True),
+        ({"x-projects": {PROJECT: {"modes": ["edit"]}}, "mode": 1}, False),
+        ({"mode": 1}, True),
+        ({}, False),
+    ],
+)
+async def test_the_modes_of_a_job_api_are_compared_with_the_settings(
+    setup: Setup, told: dict[str, Any], *, has: bool
+) -> None:
+    """In both directions, and by project where the job API tells that."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/openapi.json":
+            return web.json_response(told)
+        is_job = request.path == f"/v2/agent/{PROJECT}/job/pagehand-doctor"
+        return web.json_response({"error": "no such job" if is_job else "nothing is here"}, status=404)
+
+    async with answering("/{path:.*}", answer) as address:
+        for setting in (True, False):
+            found = await setup.examine(JOB_API_URL=address, JOB_API_MODES=str(setting).lower())
+            assert (found["job_api.docs.modes"].status is FindingStatus.OK) is (has is setting)
+
+
 async def test_one_key_of_a_rotation_has_to_work(setup: Setup) -> None:
     unknown = "planted-key-that-is-not-known"
     for keys in (f"{KEY} {unknown}", f"{unknown} {KEY}"):
