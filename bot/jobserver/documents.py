@@ -36,9 +36,8 @@ UNREAD = re.compile(f"{_FRONT_MATTER}|{_CODE}", re.MULTILINE | re.DOTALL)
 _TITLE_KEY = re.compile(r"^[ \t]*\"?title\"?[ \t]*[:=][ \t]*(?P<title>[^\n]+)$", re.MULTILINE)
 _HEADING = re.compile(r"^(?:[#=][ ]+(?P<title>[^\n]+)|(?P<underlined>[^\s=#][^\n]*)\n={3,}[ \t\r]*)$", re.MULTILINE)
 _LOOKED_AT = 20_000
-"""The picture formats that are shown: those that cannot contain scripts."""
-
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+"""The picture formats that are shown: those that cannot contain scripts."""
 
 
 def is_page(path: PurePosixPath) -> bool:

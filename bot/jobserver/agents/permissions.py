@@ -154,15 +154,18 @@ class CopyPaths:
             return None
         relative = joined.relative_to(self.seen)
         try:
+            path.encode()  # what is no UTF-8 cannot be told
             is_inside = (self.real / relative).resolve().is_relative_to(self.real.resolve())
-        except (OSError, RuntimeError):
+        except (OSError, RuntimeError, UnicodeError):
             return None
         return relative if is_inside else None
 
     def file(self, path: str) -> PurePosixPath | None:
         """Does the same for a file that is there."""
         relative = self.relative(path)
-        return relative if relative and (self.real / relative).is_file() else None
+        with contextlib.suppress(OSError):  # its name may be too long
+            return relative if relative and (self.real / relative).is_file() else None
+        return None
 
 
 def only_touches_copy(call: ToolCall, relative: Relative) -> bool:

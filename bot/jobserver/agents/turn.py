@@ -24,6 +24,7 @@ from bot.jobserver.errors import EditError
 from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 from bot.jobserver.usage import Spent, reported_money
+from bot.runtime.text import displayable
 
 LOGIN_NEEDED = -32000
 """The protocol's error code for a missing login."""
@@ -261,19 +262,21 @@ def result(
     nothing, only a form is a question: people reply to its words anyway. What was refused is no reason for these.
 
     Raises:
-        EditError: there is no plan.
+        EditError: there is no plan, or no answer to a question, that anybody could read.
     """
     if unanswered:
         return EditResult(summary=end.answer, question=unanswered.text, question_fields=unanswered.fields)
     if mode is Mode.EDIT and not was_answered and ends_with_question(end.answer):
         last_paragraph = end.answer.strip().rpartition("\n\n")[2].strip()
         return EditResult(summary=end.answer, closing_question=last_paragraph)
-    proposal = (end.plan or end.answer) if mode is Mode.PLAN else ""
-    is_enough = proposal or (mode is Mode.ASK and end.answer)
-    reason = "" if is_enough else refusal_reason(refused)
-    if mode is Mode.PLAN and not proposal:
-        raise EditError(f"the agent ended without a plan. {reason}".strip())
-    return EditResult(summary=end.answer, reason=reason, proposal=proposal)
+    reason = refusal_reason(refused)
+    if mode is Mode.EDIT:
+        return EditResult(summary=end.answer, reason=reason)
+    is_plan = mode is Mode.PLAN
+    said = displayable((is_plan and end.plan) or end.answer).strip()
+    if not said:
+        raise EditError(f"the agent ended without {'a plan' if is_plan else 'an answer'}. {reason}".strip())
+    return EditResult(summary=end.answer, proposal=said if is_plan else "")
 
 
 def ends_with_question(answer: str) -> bool:

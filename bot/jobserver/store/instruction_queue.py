@@ -334,7 +334,8 @@ class InstructionQueue:
         state = "failed" if ended.failure else "stopped" if ended is not outcome else "done"
         said, reason = ended.details, ended.failure or ended.details.reason
         plan = said.proposal.text if said.proposal else ""
-        answer = "\n\n".join(filter(None, (said.summary, plan, said.question, reason and f"({reason})")))
+        words = (said.summary, plan, said.question, reason and f"({reason})")
+        answer = "\n\n".join(dict.fromkeys(filter(None, words)))  # a plan may be the answer, too
         await session.execute(_row_of(instruction).values(state=state, answer=answer[:_LONGEST_ANSWER]))
         news = {"failure": ended.failure} if ended.failure else {}
         if ended.pr_link is not None:

@@ -221,10 +221,18 @@ async def test_an_agent_without_a_plan_mode_plans_in_words(tmp_path: Path, mode:
     assert await world.edit("go", mode=mode) == result
 
 
-async def test_a_plan_that_is_not_there_is_none(tmp_path: Path) -> None:
-    script = "def turn(agent, text):\n    agent.call('1', 'Write', rawInput={'path': 'a.md'})\n    agent.ask('1')"
-    with pytest.raises(EditError, match=r"without a plan\. It wanted to do what is not allowed here: `Write"):
-        await confined(tmp_path, script).edit("go", mode=Mode.PLAN)
+@pytest.mark.parametrize("said", ["", "\0\x1b\u200b \U000e0041"])
+@pytest.mark.parametrize(("mode", "what"), [(Mode.PLAN, "a plan"), (Mode.ASK, "an answer")])
+async def test_what_nobody_can_read_is_no_plan_or_answer(tmp_path: Path, mode: Mode, what: str, said: str) -> None:
+    script = f"""
+    def turn(agent, text):
+        agent.call("1", "Write", rawInput={{"path": "a.md"}})
+        agent.ask("1")
+        agent.call("2", "Approve Plan", kind="switch_mode", rawInput={{"plan": {said!r}}})
+        agent.say({said!r})
+    """
+    with pytest.raises(EditError, match=rf"without {what}\. It wanted to do what is not allowed here: `Write"):
+        await confined(tmp_path, script).edit("go", mode=mode)
 
 
 async def test_a_planning_agent_that_is_stopped_gets_its_request_withdrawn(tmp_path: Path) -> None:

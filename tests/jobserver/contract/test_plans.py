@@ -256,12 +256,15 @@ def test_a_repeated_key_knows_what_was_chosen_but_old_requests_keep_theirs() -> 
     assert len({plain.fingerprint, *(each.fingerprint for each in other)}) == 4
 
 
+WORDS = "I would **move** it."
+
+
 async def plan(task: EditTask, progress: EditProgress) -> EditResult | None:
     """Writes whatever its mode; what it may not write is to be thrown away."""
     progress.session("s-1")
     await append_prompt(task, progress)
     if task.mode is Mode.PLAN:
-        return EditResult(proposal="I would **move** it.", proposed_pages=PAGES, closing_question="Shall I?")
+        return EditResult(WORDS, proposal=WORDS, proposed_pages=PAGES, closing_question="Shall I?")
     return EditResult("It is in a.md.", pages_read=("a.md",)) if task.mode is Mode.ASK else None
 
 
@@ -274,8 +277,8 @@ async def test_nothing_is_kept_but_the_plan_until_it_is_carried_out_in_the_same_
         job = await submitted(world, "Move it", mode=Mode.PLAN, model="", effort="")
         proposal = details(job).proposal
         assert proposal is not None
-        assert details(job) == JobDetails(mode=Mode.PLAN, proposal=proposal)
-        assert (proposal.text, proposal.pages) == ("I would **move** it.", PAGES)
+        assert details(job) == JobDetails(mode=Mode.PLAN, summary=WORDS, proposal=proposal)
+        assert (proposal.text, proposal.pages) == (WORDS, PAGES)
         assert world.branches() == {"main"}
         await world.restarted()
         world.push_files({"docs/new.md": b"New\n"})
@@ -284,7 +287,8 @@ async def test_nothing_is_kept_but_the_plan_until_it_is_carried_out_in_the_same_
         assert (planned.workspace.read_only, edited.workspace.read_only) == (True, False)
         assert (edited.mode, edited.session, edited.is_accepted) == (Mode.EDIT, "s-1", True)
         assert "The files have changed since it was made" in edited.prompt
-        assert edited.prompt.endswith("> I would **move** it.")
+        assert edited.prompt.endswith(f"> {WORDS}")
+        assert [earlier.answer for earlier in edited.conversation] == [WORDS], "once"
         assert world.notes(f"pagehand/{job.id}") == f"{edited.prompt}\n", "without what the planning wrote"
         assert world.subjects(f"pagehand/{job.id}") == ["Move it"]
         again = await submitted(world, "And that", job.id, mode=Mode.PLAN)

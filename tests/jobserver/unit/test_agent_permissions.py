@@ -156,6 +156,8 @@ def test_outside_an_edit_commands_only_show_files(paths: CopyPaths, command: str
         ("- docs: all of them", None),
         ("- ../secret: x", None),
         ("- link: x", None),
+        (f"- {'x' * 300}: x", None),
+        ("- docs/\udcff.md: x", None),
         ("- docs/a.md", None),
         ("- see docs/a.md: it is old", None),
         ("docs/a.md: old", None),
@@ -165,9 +167,9 @@ def test_outside_an_edit_commands_only_show_files(paths: CopyPaths, command: str
 def test_a_plans_pages_are_those_that_it_lists_and_that_are_there(
     paths: CopyPaths, line: str, page: tuple[str, str] | None
 ) -> None:
-    for name in ("a.md", "_a.md", "b c.md"):
+    for name in ("a.md", "_a.md", "b c.md", "\udcff.md"):
         (paths.real / "docs" / name).touch()
-    plan = f"I would change these:\n\n{line}\n\nand nothing else.\n{line}"
+    plan = f"I would change these:\n\n- docs/\ud800.md: x\n{line}\n\nand nothing else.\n{line}"
     assert [(each.path, each.reason) for each in proposed_pages(paths, plan)] == ([page] if page else [])
 
 
