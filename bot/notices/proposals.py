@@ -22,6 +22,7 @@ class ProposalMade(Addressed, kind="proposal_made"):
     all pages. `person_id` is who asked for it; empty: the requester.
     """
 
+    ends_work: ClassVar = True
     words_by_end: ClassVar[Mapping[ProposalEnd, str]] = {
         ProposalEnd.STARTED: "Started by {who}.",
         ProposalEnd.DROPPED: "Dropped by {who}. {reply} for another plan.",

@@ -67,6 +67,20 @@ async def test_a_plan_is_posted_once_and_no_end_is(world: CoreWorld, ts: str) ->
     assert world.job_api.messages[JOB] == []
 
 
+async def test_a_plan_that_is_made_at_once_waits_for_no_line_about_the_start(world: CoreWorld) -> None:
+    """Nor does the next one."""
+    world.job_api.modes = True
+    world.configure(hold_back=5.0)
+    await world.ask(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND, agent=AgentOptions(Mode.PLAN)), wait=0)
+    ts = world.chat.messages[0].ts
+    await world.show("completed", details=plan(), wait=3)
+    assert world.chat.said(ts) == ["proposal_made"]
+    await world.reply(ts, "Shorter", "5.1", wait=2)
+    await world.show("completed", details=plan(2), wait=3)
+    await world.pass_time(30)
+    assert world.chat.said(ts) == ["proposal_made", "proposal_made"]
+
+
 async def test_start_sends_the_plans_id_and_what_follows_is_an_ordinary_job(world: CoreWorld, ts: str) -> None:
     await press(world, ts, who=BEN)
     _, call = world.job_api.prompt_calls
