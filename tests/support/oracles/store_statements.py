@@ -36,7 +36,7 @@ from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin
 from bot.jobapi.models import Job, Requester
 from bot.notices.answers import PostNotDelivered
 from bot.notices.job import RecordDamaged
-from bot.notices.notice import NewNotice, NoticeKey, Reaction
+from bot.notices.notice import NewNotice, NoticeKey, PostOutdated, Reaction
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.retention import OldRows
 from bot.store.store import Transaction, open_store
@@ -134,6 +134,8 @@ async def _record(store: StoreWorld, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.threads.get("t1"))
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
     assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey("a")))
+    assert not await store.transact(lambda tx: tx.notices.posted_ts("t1", NoticeKey("a")))
+    await store.say(NewNotice(NoticeKey("a"), PostOutdated()))
     await store.transact(lambda tx: tx.notices.drop_held("t1"))
     await store.transact(lambda tx: tx.notices.try_again("t1", NoticeKey("a")))
     await store.transact(lambda tx: tx.notices.move(NoticeKey("a"), "t1", "t1"))
