@@ -35,12 +35,26 @@ def test_nothing_is_lost_or_posted_twice_whatever_happens(sqlite_template: Path)
     run_machine(FaultWorld, partial(SqliteDatabase, sqlite_template), runs=40, steps=30)
 
 
+class Plans(Proposals, Steering, Traps, Instances):
+    """Plans, words, stops and all kinds of faults: jobs change by nothing else. Most runs begin with a plan."""
+
+    def has_begun(self) -> None:
+        if self.outside.job_api.jobs:
+            self.outside.traps.clear()
+            self.propose_and_see(which=0, at=0)
+
+
+@pytest.mark.promise("plans")
+def test_a_plan_is_started_once_and_by_a_press_whatever_happens(sqlite_template: Path) -> None:
+    run_machine(Plans, partial(SqliteDatabase, sqlite_template), runs=100, steps=20)
+
+
 class Orders(Controls, Environment, Instances):
     """Without faults: only people who act at the same time."""
 
 
-class OrdersAndFaults(Controls, Traps, Environment, Instances):
-    """With failing calls and dying processes."""
+class OrdersAndFaults(Proposals, Controls, Traps, Environment, Instances):
+    """With plans, failing calls and dying processes."""
 
 
 KINDS = pytest.mark.parametrize(
@@ -48,7 +62,7 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.promise("any order")
+@pytest.mark.promise("any order", "plans")
 @KINDS
 def test_whatever_people_do_each_message_is_routed_once(sqlite_template: Path, kind: type[Machine]) -> None:
     run_machine(kind, partial(SqliteDatabase, sqlite_template), runs=30, steps=18)

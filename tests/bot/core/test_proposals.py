@@ -18,6 +18,8 @@ from bot.notices.proposals import ProposalMade, ProposalOver, ProposalPressed, P
 from bot.notices.requests import RequestRejected, RequestUncertain
 from bot.scheduler.retention import RetentionSweeper
 
+pytestmark = pytest.mark.promise("plans")
+
 JOB, DAY = "job-1", 86_400.0
 LINK = "https://git.example/pull/1"
 START, DROP = RequestKind.ACCEPT_PROPOSAL, RequestKind.DROP_PROPOSAL
@@ -48,9 +50,9 @@ async def end_of(world: CoreWorld, ts: str) -> ProposalEnd | None:
 
 
 async def shown(world: CoreWorld, ts: str, number: int = 1) -> ProposalEnd | None:
-    """What the post of a plan was changed to show; None: it was not."""
+    """What the post of a plan shows of its end."""
     key = in_database((await world.thread(ts)).id, ProposalMade.key(f"plan-{number}"))
-    return world.chat.updated[key].state.planning.proposal_end if key in world.chat.updated else None
+    return world.chat.shown[key].state.planning.proposal_end
 
 
 def told(world: CoreWorld) -> list[tuple[str, ProposalEnd]]:

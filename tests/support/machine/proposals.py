@@ -15,22 +15,35 @@ from bot.jobapi.models import ProposalState
 from bot.notices.proposals import ProposalMade
 from bot.slack.rendering.message_context import MessageContext
 
+KIND = st.sampled_from([RequestKind.ACCEPT_PROPOSAL, RequestKind.ACCEPT_PROPOSAL, RequestKind.DROP_PROPOSAL])
+PRESS = st.tuples(KIND, PERSON, AT)
+
 
 class Proposals(PeopleMachine):
     """Rules by which plans are proposed, started and dropped; words and stops come by the other rules."""
 
     @precondition(lambda self: self.outside.job_api.jobs)
-    @rule(which=WHICH)
-    def agent_proposes(self, which: int) -> None:
+    @rule(which=WHICH, at=AT, seen=st.sampled_from([True, True, False]), presses=st.lists(PRESS, max_size=2))
+    def agent_proposes(
+        self, *, which: int, at: int, seen: bool, presses: list[tuple[RequestKind, Person, int]]
+    ) -> None:
+        """Proposes a plan, which may be seen at once, and pressed."""
+        if seen:
+            self.propose_and_see(which=which, at=at)
+        else:
+            self.outside.job_api.propose(self.job(which))
+        for kind, person, pressed_at in presses:
+            if self.plans() and self.may_press():
+                self.press_below_a_plan(which=0, kind=kind, person=person, at=pressed_at)
+
+    def propose_and_see(self, *, which: int, at: int) -> None:
+        """Proposes a plan, and has a process poll its job."""
         self.outside.job_api.propose(self.job(which))
+        self.advance(31.0)
+        self.in_process(at, self.processes[at].settle())
 
     @precondition(lambda self: self.plans() and self.may_press())
-    @rule(
-        which=WHICH,
-        kind=st.sampled_from([RequestKind.ACCEPT_PROPOSAL, RequestKind.ACCEPT_PROPOSAL, RequestKind.DROP_PROPOSAL]),
-        person=PERSON,
-        at=AT,
-    )
+    @rule(which=WHICH, kind=KIND, person=PERSON, at=AT)
     def press_below_a_plan(self, *, which: int, kind: RequestKind, person: Person, at: int) -> None:
         plans = self.plans()
         post, made = plans[-1 - which % len(plans)]
@@ -74,5 +87,5 @@ class Proposals(PeopleMachine):
             thread = threads[post.key.partition("/")[0]]
             assert thread.state.failure.problem or not waits_for_start(thread.state)
             if post.key in done and not waits_for_start(thread.state):
-                now, then = made.tell(show, thread), made.tell(show, self.outside.chat.updated[post.key])
+                now, then = made.tell(show, thread), made.tell(show, self.outside.chat.shown[post.key])
                 assert now == then, f"{post.key} says {then.words}, and it is {now.words}"

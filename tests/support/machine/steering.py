@@ -61,6 +61,10 @@ class Steering(PeopleMachine):
         self.in_process(0, self.processes[0].settle())
         for at in range(replies if self.outside.cards() else 0):
             self.deliver_message(self.write(0, ANA), at)
+        self.has_begun()
+
+    def has_begun(self) -> None:
+        """What else happens first."""
 
     @precondition(lambda self: len(self.people.messages) - len(self.people.replies) < 4)
     @rule(channel=st.sampled_from(["C1", "C2", "C1", "CPRIVATE"]), at=AT)
