@@ -52,7 +52,7 @@ async def end_of(world: CoreWorld, ts: str) -> ProposalEnd | None:
 async def shown(world: CoreWorld, ts: str, number: int = 1) -> ProposalEnd | None:
     """What the post of a plan shows of its end."""
     key = in_database((await world.thread(ts)).id, ProposalMade.key(f"plan-{number}"))
-    return world.chat.shown[key].state.planning.proposal_end
+    return world.chat.shown_by_key[key].state.planning.proposal_end
 
 
 def told(world: CoreWorld) -> list[tuple[str, ProposalEnd]]:

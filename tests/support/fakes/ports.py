@@ -218,7 +218,7 @@ class FakeChat:
     def __init__(self) -> None:
         self.messages: list[Posted] = []
         self.cards: dict[str, Thread] = {}
-        self.shown: dict[str, Thread] = {}
+        self.shown_by_key: dict[str, Thread] = {}
         """By its key, the job as a post shows it."""
         self.follow_ups: dict[str, FollowUpCounts] = {}
         """As shown on each card."""
@@ -272,7 +272,7 @@ class FakeChat:
 
     async def update(self, thread: Thread, notice: Notice, ts: str) -> None:
         self._begin("update", thread)
-        self.shown[notice.key] = thread
+        self.shown_by_key[notice.key] = thread
         self.after("update", thread)
 
     async def upload(self, name: str, content: bytes, *, words: str) -> str:
@@ -340,7 +340,7 @@ class FakeChat:
         self._begin(call, thread)
         ts = f"{1_700_000_000 + len(self.messages)}.000100"
         self.messages.append(replace(posted, ts=ts))
-        self.shown[posted.key] = thread
+        self.shown_by_key[posted.key] = thread
         if call == "post_card":
             self.cards[thread.id] = thread
         self.after(call, thread)

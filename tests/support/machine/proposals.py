@@ -87,5 +87,5 @@ class Proposals(PeopleMachine):
             thread = threads[post.key.partition("/")[0]]
             assert thread.state.failure.problem or not waits_for_start(thread.state)
             if post.key in done and not waits_for_start(thread.state):
-                now, then = made.tell(show, thread), made.tell(show, self.outside.chat.shown[post.key])
+                now, then = made.tell(show, thread), made.tell(show, self.outside.chat.shown_by_key[post.key])
                 assert now == then, f"{post.key} says {then.words}, and it is {now.words}"
