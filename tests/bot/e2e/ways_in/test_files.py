@@ -87,7 +87,13 @@ async def test_pictures_of_the_pages_come_into_the_thread(open_world: OpenWorld,
 
 
 @pytest.mark.parametrize(
-    ("without", "wanted"), [(["files:write"], "true"), (["files:read"], "true"), ([], "false")], ids=str
+    ("without", "wanted"),
+    [
+        (["files:write"], "true"),
+        pytest.param(["files:read"], "true", marks=pytest.mark.full),
+        pytest.param([], "false", marks=pytest.mark.full),
+    ],
+    ids=str,
 )
 async def test_without_a_scope_pictures_are_named_and_unwanted_ones_are_not_told(
     open_world: OpenWorld, drawing: JobServerWorld, without: list[str], wanted: str
