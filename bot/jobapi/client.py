@@ -187,7 +187,9 @@ class _Project:
 
     async def get(self, operation: JobApiOperation, job_id: str, picture_id: str = "") -> bytes:
         """Reads something about a job."""
-        url = self._url(operation.value, job_id).replace("{pictureId}", _segment(picture_id))
+        url = self._url(operation.value, job_id)
+        if picture_id:
+            url = url.replace("{pictureId}", _segment(picture_id))
         return await self._exchange(operation, self._request("GET", url, None, {}))
 
     async def read(self, job_id: str) -> bytes:

@@ -282,6 +282,12 @@ async def test_pictures_are_told_where_they_are_wanted_and_read_by_their_id(serv
     assert server.came[-1][:2] == ("GET", "/v2/agent/acme/job/job_1/picture/ab%2Fc")
 
 
+async def test_a_pull_request_is_read_at_its_job(server: Server) -> None:
+    server.reply = answering(200, b"{}")
+    assert await server.open().pull_request("acme", "job_1") == b"{}"
+    assert server.came[-1][:2] == ("GET", "/v2/agent/acme/job/job_1/pull-request")
+
+
 async def test_a_picture_that_is_too_large_is_not_read_to_its_end(server: Server) -> None:
     server.reply = answering(200, bytes(2 * LARGEST_PICTURE))
     read = await server.open().picture("acme", "job_1", "x")
