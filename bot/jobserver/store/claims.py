@@ -9,7 +9,20 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, exists, func, literal, or_, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    RowMapping,
+    Select,
+    Text,
+    column,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+    values,
+)
 
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import LeaseLostError
@@ -71,7 +84,8 @@ async def _in_turn(session: Session, wanted: Wanted, may_begin: Select[Any]) -> 
     """Returns the projects that have something to begin. Each is looked up by index: the rest may be long."""
     if len(wanted.projects) <= 1:
         return list(wanted.projects)
-    projects = union_all(*(select(literal(name).label("name")) for name in wanted.projects)).subquery("projects")
+    # SQLite has a limit for unions, but none for values.
+    projects = values(column("name", Text), name="named").data([(name,) for name in wanted.projects]).cte("projects")
     is_its = instructions.c.project_id == projects.c.name
     is_running = (WAITING, instructions.c.state == "running", instructions.c.claimed_until > session.time())
     running = select(func.count()).where(is_its, *is_running).scalar_subquery().label("running")

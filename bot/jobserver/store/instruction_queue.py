@@ -262,12 +262,13 @@ class InstructionQueue:
 
     @transaction
     async def use_next_branch(self, session: Session, instruction: Instruction) -> Instruction:
-        """Gives the job its next branch, and returns the instruction with it."""
+        """Returns the instruction with the job's next branch, which an edit makes the job's."""
         await lock_held(session, instruction)
         row = await session.first(select(jobs.c.branch_number).where(jobs.c.id == instruction.job_id))
         number = 1 + (row["branch_number"] if row else 0)
         branch = branch_name(instruction.job_id, number)
-        await change_job(session, instruction.job_id, branch_number=number, branch=branch)
+        if instruction.mode is Mode.EDIT:  # until then, its pull request may be opened again
+            await change_job(session, instruction.job_id, branch_number=number, branch=branch)
         return replace(instruction, branch=branch)
 
     @transaction

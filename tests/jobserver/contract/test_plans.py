@@ -15,7 +15,17 @@ from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, Secrets, details, executing, partial_files
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, make_sample, running
 
-from bot.jobapi.models import AgentJob, JobDetails, Mode, Proposal, ProposalState, ProposedPage, Requester, Status
+from bot.jobapi.models import (
+    AgentJob,
+    JobDetails,
+    Mode,
+    Proposal,
+    ProposalState,
+    ProposedPage,
+    PullRequestState,
+    Requester,
+    Status,
+)
 from bot.jobapi.probe import JobApiProbe
 from bot.jobapi.settings import JobApiSettings
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
@@ -310,6 +320,29 @@ async def test_an_answer_is_told_with_the_pages_that_were_read(tmp_path: Path) -
         changed = await submitted(world, "Change it", job.id)
         assert (changed.status, details(changed).mode, details(changed).pages_read) == (Status.COMPLETED, None, ())
         assert world.editor.tasks[1].session == "s-1"
+
+
+@pytest.mark.parametrize("mode", [Mode.PLAN, Mode.ASK])
+async def test_after_a_pull_request_has_ended_only_an_edit_begins_another(tmp_path: Path, mode: Mode) -> None:
+    """The rest sees the base branch, as that edit will; but somebody may open the pull request again."""
+    pages: list[list[str]] = []
+
+    async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
+        pages.append(sorted(path.name for path in task.workspace.copy.rglob("*.md")))
+        return await plan(task, progress)
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await submitted(world, "one")
+        world.pull_requests.end(PullRequestState.CLOSED)
+        asked = await submitted(world, "two", job.id, mode=mode)
+        assert (asked.pr_link, pages) == (job.pr_link, 2 * [["start.md"]])
+        world.pull_requests.end(PullRequestState.OPEN)
+        again = await submitted(world, "three", job.id)
+        assert (again.pr_link, world.branches()) == (job.pr_link, {"main", f"pagehand/{job.id}"})
+        world.pull_requests.end(PullRequestState.MERGED)
+        await submitted(world, "four", job.id, mode=mode)
+        await submitted(world, "five", job.id)
+        assert world.branches() == {"main", f"pagehand/{job.id}", f"pagehand/{job.id}-2"}
 
 
 @pytest.mark.parametrize("mode", [Mode.PLAN, Mode.ASK])

@@ -393,7 +393,8 @@ async def test_projects_take_turns_and_a_jobs_instructions_do_not(jobs: Jobs) ->
     ids = [(await jobs.store.submit(PromptRequest(f"{number}"), TEMPLATE)).id for number in range(3)]
     await jobs.store.submit(PromptRequest("more", ids[0]), TEMPLATE)
     await JobStore(jobs.database, "site", rate_limit=9).submit(PromptRequest("one"), TEMPLATE)
-    claimed = [await jobs.queue.claim(Worker(worker), Wanted(["docs", "site"])) for worker in "abacb"]
+    many = Wanted(["docs", "site", *map(str, range(1_000))])
+    claimed = [await jobs.queue.claim(Worker(worker), many) for worker in "abacb"]
     order = [taken and (taken.project_id, taken.prompt) for taken in claimed]
     assert order == [("docs", "0"), ("site", "one"), ("docs", "1"), ("docs", "2"), None]
     assert claimed[0] is not None
