@@ -179,12 +179,17 @@ _CLAIM = claiming(
     attempts=case((and_(_COMES_INTO_DOUBT, _LEASE_RAN_OUT), 1), else_=notices.c.attempts + 1),
 )
 _NEWEST = notices.c.revision == bindparam("claimed_revision")
-_HELD = update(notices).where(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), SENDING)
+
+
+def _held() -> Update:
+    """A notice that is being delivered."""
+    by_owner = notices.c.claimed_by == bindparam("owner")
+    return update(notices).where(notices.c.id == bindparam("notice"), by_owner, SENDING)
 
 
 def _ending(state: NoticeState, **values: Any) -> Update:
     """Ends the revision that was claimed; a newer one is due at once."""
-    return _HELD.values(
+    return _held().values(
         state=case((_NEWEST, state), else_=NoticeState.WAITING),
         due_at=case((_NEWEST, null()), else_=NOW),
         attempts=case((_NEWEST, notices.c.attempts), else_=0),
@@ -203,7 +208,7 @@ _REACTION: dict[str, Any] = {
     "problem": "",
 }
 _REACTED = _ending(NoticeState.DONE, **_REACTION)
-_REACT_AGAIN = _HELD.values(state=NoticeState.WAITING, due_at=NOW, attempts=0, **_REACTION, **FREE)
+_REACT_AGAIN = _held().values(state=NoticeState.WAITING, due_at=NOW, attempts=0, **_REACTION, **FREE)
 
 
 class NoticeQueue(Notices):
@@ -279,7 +284,7 @@ class NoticeQueue(Notices):
             values["reactions_shown"] = None if shown is None else " ".join(shown)
         if without_blocks:
             values["without_blocks"] = or_(notices.c.without_blocks, notices.c.revision == notice.revision)
-        return await self._save(_HELD.values(state=NoticeState.WAITING, **values, **FREE), notice, owner)
+        return await self._save(_held().values(state=NoticeState.WAITING, **values, **FREE), notice, owner)
 
     async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
         """Ends a notice that cannot be delivered, and records the reason; a newer revision is still tried."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Double, Integer, Select, Text, Update, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Double, Integer, Select, Text, Update, bindparam, func, insert, select, update
 
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState, shows_another_state
 from bot.errors import UnreadableRow
@@ -27,14 +27,19 @@ from bot.store.schema.tables import polls, pull_requests, threads
 from bot.store.session import Part, Session
 
 _ADD, _ADD_POLL = adding(threads), insert(polls)
-_LOCKED = select(threads).with_for_update(key_share=True)
-_BY_ID = _LOCKED.where(threads.c.id == bindparam("thread"))
+
+
+def _locked(*conditions: ColumnElement[bool]) -> Select[Any]:
+    return select(threads).where(*conditions).with_for_update(key_share=True)
+
+
+_BY_ID = _locked(threads.c.id == bindparam("thread"))
 _NEWEST_IN = (
-    _LOCKED.where(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("slack_thread"))
+    _locked(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("slack_thread"))
     .order_by(threads.c.number.desc())
     .limit(1)
 )
-_BY_CARD = _LOCKED.where(threads.c.channel_id == bindparam("channel"), threads.c.card_ts == bindparam("card"))
+_BY_CARD = _locked(threads.c.channel_id == bindparam("channel"), threads.c.card_ts == bindparam("card"))
 _NEWEST_OF = (
     select(threads)
     .where(threads.c.channel_id == bindparam("channel"), threads.c.ts.is_not(None))
@@ -51,9 +56,8 @@ _SAVE_STATE = (
         updated_at=bindparam("now", type_=Double),
     )
 )
-_OF_THREAD = update(polls).where(polls.c.thread_id == bindparam("thread"))
-_END_POLL = _OF_THREAD.values(due_at=None, **FREE)
-_POLL_AT = _OF_THREAD.values(due_at=bindparam("next_at"))
+_END_POLL = update(polls).where(polls.c.thread_id == bindparam("thread")).values(due_at=None, **FREE)
+_POLL_AT = update(polls).where(polls.c.thread_id == bindparam("thread")).values(due_at=bindparam("next_at"))
 _SET_CARD = (
     update(threads)
     .where(threads.c.id == bindparam("thread"))

@@ -294,12 +294,17 @@ async def _deliver(store: StoreWorld, clock: FakeClock) -> None:
 
 async def _call_slack(store: StoreWorld, clock: FakeClock) -> None:
     await store.add(a_thread("m1", ts="m1.1"), say=[a_reaction("5.5", "eyes")])
-    (item,) = await store.claim_notices()
-    done = ReactionProgress((Reaction.RECORDED,), done=True)
-    assert await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", done))
+    for done in (False, True):
+        (item,) = await store.claim_notices()
+        shown = ReactionProgress((Reaction.RECORDED,), done=done)
+        assert await store.transact(partial(_reacted, item, shown))
     assert (await store.use_budget("users.info", lambda budget: budget.take("users.info", 2))).calls == 2
     await store.refuse("chat.postMessage", "C9", 1.0)
     await store.transact(lambda tx: tx.slack_calls.posted("C9", failed=True))
+
+
+async def _reacted(item: ClaimedNotice, shown: ReactionProgress, tx: Transaction) -> bool:
+    return await tx.notices.reacted(item.notice, "one", shown)
 
 
 async def _poll(store: StoreWorld, clock: FakeClock) -> None:
