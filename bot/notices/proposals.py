@@ -40,8 +40,10 @@ class ProposalMade(Addressed, kind="proposal_made"):
     def tell(self, show: Renderer, thread: "Thread") -> Said:
         """See NoticeContent."""
         planning = thread.state.planning
-        end = planning.proposal_end if planning.proposal_id == self.proposal_id else ProposalEnd.OUTDATED
-        if end is not None and not planning.proposal_asked:
+        end: ProposalEnd | None = ProposalEnd.OUTDATED
+        if planning.proposal_id == self.proposal_id:
+            end = None if planning.proposal_asked else planning.proposal_end
+        if end is not None:
             who = show.person(planning.proposal_end_by) or show("somebody")
             return Said(show(self.words_by_end[end], who=who))
         words = "{who} Here's the plan: nothing is changed until somebody presses *Start*. {reply} for another one."

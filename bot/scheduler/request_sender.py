@@ -115,7 +115,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                     await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
                     return None
                 item = await self._in_its_mode(tx, await self._with_others(tx, item))
-                state = open_round(proposals.opened(state, request), tx.now, self._polling, _asker_id(request, thread))
+                state = proposals.opened(state, request, may_have_arrived=_fixed(item))
+                state = open_round(state, tx.now, self._polling, _asker_id(request, thread))
             case RequestKind.ACCEPT_PROPOSAL:
                 started = await open_start(tx, thread, request, may_have_arrived=_fixed(item))
                 if started is None:

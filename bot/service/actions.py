@@ -19,7 +19,7 @@ from bot.domain.requests.request import (
     RequestState,
     WayIn,
 )
-from bot.domain.threads.thread import Thread, can_be_retried, owes_proposal, owes_question
+from bot.domain.threads.thread import Thread, can_be_retried
 from bot.notices.answers import (
     ActionAnswer,
     AnswerRequested,
@@ -180,12 +180,11 @@ async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: Ac
     if not (muted_by or thread.state.people.muted_by):
         return ActionAnswer.NOT_MUTED
     state = replace(thread.state, people=replace(thread.state.people, muted_by=muted_by))
-    if owes_question(state) or owes_proposal(state):
-        await tx.threads.save_state(thread.id, state, poll_in=0.0)
-    else:
-        await following_jobs.keep_polling(tx, thread, state, terms)
     if muted_by:
+        await following_jobs.keep_polling(tx, thread, state, terms)
         await tx.notices.drop_held(thread.id)
+    else:  # a poll shows what was not told
+        await tx.threads.save_state(thread.id, state, poll_in=0.0)
     await tx.notices.add(thread.id, CARD_CHANGED)
     return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
 

@@ -38,7 +38,7 @@ async def open_start(
     """
     why = proposals.why_not(thread, press)
     if may_have_arrived and why in {None, ProposalEnd.STARTED}:  # the job API knows
-        return proposals.opened(thread.state, press)
+        return proposals.opened(thread.state, press, may_have_arrived=True)
     if why is None and was_stopped_after(
         press.asked_at, await tx.requests.stops(thread.id), recorded_at=press.recorded_at
     ):
@@ -48,7 +48,7 @@ async def open_start(
     if why is None and any(words.asked_at < press.asked_at for words in earlier):
         why = ProposalEnd.REVISED
     if why is None:
-        return proposals.opened(thread.state, press)
+        return proposals.opened(thread.state, press, may_have_arrived=False)
     await _refuse(tx, thread, press, why)
     await tx.requests.settle(press.id, RequestState.REJECTED, problem=RejectionReason.OTHER)
     return None

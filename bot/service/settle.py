@@ -5,6 +5,7 @@ locked.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.domain.jobs import proposals
 from bot.domain.requests.edits import reaction_notice
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Settlement
@@ -70,9 +71,12 @@ async def give_back(
     tx: RequestTransaction, request: Request, others: Sequence[Request], *, due_in: float = 0.0
 ) -> None:
     """Returns requests that were claimed and then not sent to the queue, where they are due in some seconds. One that
-    was never sent can be edited, and merges with other waiting ones; one that may have been sent before keeps its
-    message.
+    was never sent can be edited, merges with other waiting ones, and has ended no plan; one that may have been sent
+    before keeps its message.
     """
+    if (thread := await tx.threads.get(request.thread_id)) is not None:
+        state, _ = proposals.settled(request, thread.state, RequestState.WAITING, uncertain=request.uncertain)
+        await show_state(tx, thread, state, poll_in=0.0)
     if not request.uncertain:
         await tx.requests.unmerge(request.id)
     for each in (request, *others):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, SHOWN_FILES, Problem, answer_of
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.requests.request import Request, RequestKind, RequestState
-from bot.domain.threads.thread import Planning, ProposalEnd, Thread, ThreadState, waits_for_start
+from bot.domain.threads.thread import Planning, ProposalEnd, Thread, ThreadState, owes_proposal, waits_for_start
 from bot.jobapi.models import Job, JobDetails, Proposal, ProposalState
 from bot.notices.notice import NewNotice, PostOutdated
 from bot.notices.proposals import ProposalMade, ProposalOver, ProposalWaits
@@ -17,6 +17,8 @@ from bot.notices.proposals import ProposalMade, ProposalOver, ProposalWaits
 START_WORDS = "Carry out the plan."
 """The message to the agent that accepts its plan."""
 DAY = 86_400.0
+_MAYBE_STARTED = frozenset({None, ProposalEnd.STARTED})
+"""What is known of a plan while somebody's start of it is being sent, or may have arrived."""
 REMINDED_AFTER = (DAY, 7 * DAY)
 """Seconds after which a line in the thread tells that a plan still waits."""
 
@@ -41,13 +43,15 @@ def note_proposal(state: ThreadState, job: Job, details: JobDetails, now: float)
         return state, []
     if told.id != planning.proposal_id:
         return _note_new(state, job, told, now)
-    if planning.proposal_untold and not state.people.muted_by:
+    if told.state is ProposalState.PROPOSED:
+        if not owes_proposal(state):
+            return state, []
         return replace(state, planning=replace(planning, proposal_untold=False)), [_post(state, told)]
-    if told.state is ProposalState.PROPOSED or not (waits_for_start(state) or planning.proposal_asked):
-        return state, []
-    started = told.state is ProposalState.ACCEPTED
-    by = planning.proposal_end_by if started else ""
-    return ended(state, ProposalEnd.STARTED if started else ProposalEnd.OVER, by)
+    known = planning.proposal_end
+    if told.state is ProposalState.ACCEPTED and (known is not ProposalEnd.STARTED or planning.proposal_asked):
+        # Also one that somebody dropped while nobody knew that it was started.
+        return ended(state, ProposalEnd.STARTED, planning.proposal_end_by if known in _MAYBE_STARTED else "")
+    return ended(state, ProposalEnd.OVER) if known is None or planning.proposal_asked else (state, [])
 
 
 def _note_new(state: ThreadState, job: Job, told: Proposal, now: float) -> tuple[ThreadState, list[NewNotice]]:
@@ -105,13 +109,13 @@ def why_not(thread: Thread, press: Request) -> ProposalEnd | None:
     return planning.proposal_end if press.text == planning.proposal_id else ProposalEnd.OUTDATED
 
 
-def opened(state: ThreadState, request: Request) -> ThreadState:
+def opened(state: ThreadState, request: Request, *, may_have_arrived: bool) -> ThreadState:
     """Records that a request is being sent that will end the waiting plan: a start, or words. Until its outcome is
-    known, nobody else can start the plan.
+    known, nobody else can start the plan. Words that may have arrived before may have led to that plan.
     """
-    if not waits_for_start(state):
-        return state
     starts = request.kind is RequestKind.ACCEPT_PROPOSAL
+    if not waits_for_start(state) or (may_have_arrived and not starts):
+        return state
     end = ProposalEnd.STARTED if starts else ProposalEnd.REVISED
     planning = replace(state.planning, proposal_end=end, proposal_end_by=request.person_id, proposal_asked=True)
     return replace(state, planning=planning)

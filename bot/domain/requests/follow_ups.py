@@ -108,7 +108,8 @@ def _belongs_to(before: Request, request: Request, stopped_at: Sequence[float], 
     return (
         waits
         and seconds > 0
-        and (request.person_id, request.mode) == (before.person_id, before.mode)
+        and request.person_id == before.person_id
+        and (request.mode is Mode.EDIT) == (before.mode is Mode.EDIT)
         and abs(_written(request) - _written(before)) <= seconds
         and not stopped_between
     )

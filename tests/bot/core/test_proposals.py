@@ -5,6 +5,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands import AgentOptions, ThreadWord
 from bot.domain.jobs.proposals import START_WORDS
+from bot.domain.projects import ChannelSettings, PostMode, Projects
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
@@ -17,6 +18,7 @@ from bot.notices.notice import in_database
 from bot.notices.proposals import ProposalMade, ProposalOver, ProposalPressed, ProposalWaits
 from bot.notices.requests import RequestRejected, RequestUncertain
 from bot.scheduler.retention import RetentionSweeper
+from bot.slack.rendering.message_context import MessageContext
 
 pytestmark = pytest.mark.promise("plans")
 
@@ -137,6 +139,50 @@ async def test_words_that_the_job_api_refuses_leave_the_plan_as_it_is(world: Cor
     assert world.job_api.messages[JOB] == [START_WORDS]
 
 
+async def test_words_that_were_sent_twice_do_not_end_the_plan_that_they_led_to(world: CoreWorld, ts: str) -> None:
+    world.configure(idempotent=True)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.reply(ts, "shorter", "9.1")
+    world.clock.advance(1)
+    await world.step(world.request_sender)
+    await world.show("completed", details=plan(2))
+    world.job_api.outdated_answers = [world.job_api.jobs[JOB]]
+    world.clock.advance(6)
+    await world.step(world.job_poller)
+    await world.settle()
+    assert [call.prompt for call in world.job_api.prompt_calls[1:]] == ["shorter"] * 2
+    (newer,) = [each for each in world.chat.posted_as(ProposalMade) if each.proposal_id == "plan-2"]
+    assert newer.tell(MessageContext(), await world.thread(ts)).buttons, "it waits to be started"
+
+
+async def test_replies_that_waited_are_sent_as_one_for_a_plan_too(world: CoreWorld, ts: str) -> None:
+    world.configure(merge_seconds=30.0)
+    world.job_api.faults_of["send_message"] = [JobApiUnreachable("down")]
+    for number in (1, 2):
+        await world.reply(ts, f"Point {number}", f"9.{number}")
+    await world.pass_time(60)
+    assert world.job_api.messages[JOB] == ["Point 1\n\nPoint 2"]
+
+
+@pytest.mark.promise("paused")
+@pytest.mark.parametrize("starts", [True, False])
+async def test_what_a_paused_process_did_not_send_has_ended_no_plan(world: CoreWorld, ts: str, *, starts: bool) -> None:
+    """A start is sent after that; a reply was deleted meanwhile."""
+    at = f"{world.clock.time:.6f}"
+    if starts:
+        await world.press_card(START, ts, ANA, "plan-1", key="press")
+    else:
+        await world.reply(ts, "hm", at)
+    world.clock.advance(3)
+    claim = await world.claim(world.request_sender)
+    world.clock.advance(25)
+    if not starts:
+        await world.revise(Reply(ANA, "C1", ts, at, "", edited_at=f"{world.clock.time:.6f}", withdrawn=True))
+    await claim.process(wait=60)
+    assert await end_of(world, ts) is (ProposalEnd.STARTED if starts else None)
+    assert world.job_api.messages[JOB] == ([START_WORDS] if starts else [])
+
+
 async def test_a_dropped_plan_cannot_be_started(world: CoreWorld, ts: str) -> None:
     await press(world, ts, DROP, who=BEN)
     await press(world, ts)
@@ -159,6 +205,16 @@ async def test_a_stop_takes_the_plan_back(world: CoreWorld, ts: str, *, in_words
     assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.STOPPED, [])
     assert told(world) == [(ANA.id, ProposalEnd.STOPPED)]
     assert world.chat.answers() == [ActionAnswer.PLAN_STOPPED.stored]
+
+
+async def test_a_stop_takes_a_later_plan_back_where_only_ends_are_posted(world: CoreWorld, ts: str) -> None:
+    """Nothing was said of the work on it, and its end was: there is nothing to stop at the job API."""
+    channel = ChannelSettings(posts=PostMode.ENDS)
+    world.configure(projects=Projects(world.projects.all, any_channel=channel))
+    await world.reply(ts, "shorter", "9.1", wait=3)
+    await world.show("completed", details=plan(2), wait=30)
+    await world.press_card(RequestKind.STOP, ts, BEN, key="stop", wait=5)
+    assert (world.job_api.messages[JOB], world.chat.answers()) == (["shorter"], [ActionAnswer.PLAN_STOPPED.stored])
 
 
 async def test_a_stop_after_a_press_that_was_not_sent_withdraws_it(world: CoreWorld, ts: str) -> None:
@@ -204,6 +260,17 @@ async def test_a_start_in_doubt_is_not_sent_again_once_somebody_dropped_the_plan
     assert (told(world), world.job_api.messages[JOB]) == ([(ANA.id, ProposalEnd.DROPPED)], [])
 
 
+async def test_a_plan_that_was_dropped_after_it_was_started_is_shown_as_started(world: CoreWorld, ts: str) -> None:
+    """Nobody knew that the start had arrived."""
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await press(world, ts)
+    await press(world, ts, DROP, who=BEN)
+    await world.show("active", details=plan(state=ProposalState.ACCEPTED), wait=60)
+    thread = await world.thread(ts)
+    assert (await shown(world, ts), thread.state.planning.proposal_end_by) == (ProposalEnd.STARTED, "")
+    assert thread.mode is Mode.EDIT
+
+
 async def test_a_replaced_job_takes_its_plan_along(world: CoreWorld, ts: str) -> None:
     before = await world.thread(ts)
     await world.press_card(RequestKind.RETRY, ts, BEN, key="retry", wait=10)
@@ -227,6 +294,15 @@ async def test_a_plan_of_a_muted_job_is_posted_after_unmute(world: CoreWorld) ->
     assert len(world.chat.posted_as(ProposalMade)) == 1
     await press(world, ts)
     assert world.job_api.messages[JOB] == [START_WORDS]
+
+
+async def test_a_plan_that_ended_while_its_job_was_muted_is_not_posted(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.press_card(RequestKind.MUTE, ts, key="mute", wait=5)
+    await world.show("completed", details=plan(), wait=700)
+    await world.show("completed", details=plan(state=ProposalState.SUPERSEDED))
+    await world.press_card(RequestKind.UNMUTE, ts, key="unmute", wait=20)
+    assert (await end_of(world, ts), world.chat.posted_as(ProposalMade)) == (ProposalEnd.OVER, [])
 
 
 async def test_a_waiting_plan_is_told_of_after_a_day_and_a_week_and_kept_until_its_time_is_over(

@@ -29,7 +29,7 @@ from bot.notices.answers import (
 from bot.notices.card import duration
 from bot.notices.job import JobFailed, JobFinished, JobStopped, PullRequestFound, QuestionAsked
 from bot.notices.notice import CardChanged, Notice, NoticeContent, ReactionChanged, UnknownNotice
-from bot.notices.proposals import ProposalPressed
+from bot.notices.proposals import ProposalMade, ProposalPressed
 from bot.notices.questions import RequestRefused
 from bot.notices.requests import (
     AccessDenied,
@@ -784,6 +784,12 @@ def test_a_press_that_comes_too_late_is_told_who_was_first(end: ProposalEnd) -> 
     made = ProposalPressed("U0ANA", end).tell(CONTEXT, before).words
     named = end in {ProposalEnd.STARTED, ProposalEnd.DROPPED, ProposalEnd.STOPPED}
     assert ("<@U0BEN>" in made, "somebody" in made) == (named, end is ProposalEnd.REVISED)
+
+
+def test_the_post_of_an_outdated_plan_has_no_buttons_while_a_newer_one_is_being_started() -> None:
+    newer = thread(proposal_id="p2", proposal_end=ProposalEnd.STARTED, proposal_asked=True)
+    shown = [bool(ProposalMade(each, None).tell(CONTEXT, newer).buttons) for each in ("p1", "p2")]
+    assert shown == [False, True], "whether it is started is not known yet"
 
 
 def test_the_person_who_stopped_a_job_is_named_once_apart_from_the_reason() -> None:
