@@ -25,16 +25,17 @@ def latin(text: str) -> str:
 MAX_NAME = 200
 """Characters of a project's or model's name that are kept."""
 _OPTION = re.compile(
-    r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|(?P<dashed>project|mode|model|effort)(?:[:=]|\s++|\Z))"
+    r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|(?P<dashed_short>plan|ask)(?::|(?=\s|\Z))"
+    r"|(?P<dashed>project|mode|model|effort)(?:[:=]|\s++|\Z))"
     r"|(?P<word>quiet)(?=\s|\Z)|(?P<project>(?i:project))[:=]"
-    r"|(?P<bare>mode(?=[:=]\s*+(?:plan|ask|edit)(?:\s|\Z))|(?:mode|model|effort)(?=[:=]\S))[:=]\s*+"
-    r"|(?P<short>(?i:plan|ask)):(?![^\S\r\n]*+[\r\n])"
+    r"|(?P<bare>(?i:mode(?=[:=]\s*+(?:plan|ask|edit)(?:\s|\Z))|(?:mode|model|effort)(?=[:=]\S)))[:=]\s*+"
+    r"|(?P<mark>[*_`])?(?P<short>(?i:plan|ask))(?(mark)[*_`]?+)[^\S\r\n]?:(?(mark)[*_`]?+)(?![^\S\r\n]*+[\r\n])"
 )
 """Dashes in front are accepted, as in a terminal. Without them, `Quiet` and `Model: …` may begin a sentence, and
-`Plan:` on a line of its own is a heading. Before words it is an option however it is written: who is not shown a plan
-first cannot take back what is done.
+`Plan:` on a line of its own is a heading. Before words it is an option however it is written, as on a phone, in French
+or in bold: who is not shown a plan first cannot take back what is done.
 """
-_NAME_OF = {"flag": "quiet", "word": "quiet", "short": "mode"}
+_NAME_OF = {"flag": "quiet", "word": "quiet", "short": "mode", "dashed_short": "mode"}
 _QUOTATION_MARKS = "\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u300c\u300d"
 """A name is one word, so it needs none."""
 
@@ -82,6 +83,15 @@ def split_options(words: str) -> tuple[Options, str] | WrongOption:
     mode = Mode(said["mode"].lower()) if "mode" in said else None
     agent = AgentOptions(mode, said.get("model", ""), said.get("effort", ""))
     return Options(said.get("project", ""), quiet="quiet" in said, agent=agent), words[len(words) - len(rest) :]
+
+
+def asks_for_another_way(words: str, mode: Mode) -> bool:
+    """Returns whether words to a job begin with options by which its agent would have to work otherwise than in this
+    mode: they are only for new jobs.
+    """
+    split = split_options(words)
+    agent = AgentOptions() if isinstance(split, WrongOption) else split[0].agent
+    return agent.mode not in {None, mode} or bool(agent.model or agent.effort)
 
 
 def _value(text: str) -> tuple[str, str] | None:

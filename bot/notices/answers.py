@@ -47,6 +47,10 @@ class ActionAnswer(Enum):
     NOT_MUTED = "This job isn't muted."
     REPLY_NOT_SENT_MUTED = "Your reply wasn't sent: this job is muted. Write `!unmute`, then write it again."
     """The job is muted, so a reply is not sent."""
+    REPLY_NOT_SENT_OPTIONS = (
+        "Your reply wasn't sent: `plan:`, `ask:`, `mode:`, `model:` and `effort:` are only for new jobs. Leave them "
+        "out, or start another job here with `!new` before them."
+    )
     EDITED_TOO_LATE = (
         "Nothing was started: an edit can ask for a job only within ten minutes. Write a new message with `!new`."
     )
@@ -94,7 +98,7 @@ class ActionAnswer(Enum):
     )
     """An edit names another project for a job that was already sent."""
     SENT_AS_ASKED = (
-        "Plan, answer, model and effort weren't changed: the job was already sent. Start another one with `!new`."
+        "How the agent works wasn't changed: the job was already sent. `!stop` ends it; `!new` starts another one."
     )
     """An edit changes how the agent is to work on a job that was already sent."""
     SENT_BEFORE_DELETED = (

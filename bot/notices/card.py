@@ -165,6 +165,8 @@ def _status(show: Renderer, state: ThreadState, job: Job) -> Markup:
 
 def _finished(show: Renderer, state: ThreadState, job: Job) -> Markup:
     became, planning = state.work.progress.pull_request, state.planning
+    if waits_for_start(state) and planning.proposal_untold:
+        return show("A plan waits, and comes after `!unmute`")
     if waits_for_start(state):
         return show("A plan waits: press Start below it in the thread, or reply to change it")
     if job.pr_link or became is PullRequestState.PENDING:

@@ -4,6 +4,7 @@ first. The thread is locked.
 
 from dataclasses import replace
 
+from bot.domain.commands import asks_for_another_way
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.messages import beginning
 from bot.domain.requests import edits
@@ -98,10 +99,11 @@ async def explain(tx: RecordingTransaction, request: Request) -> None:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-async def tell_that_muted(tx: RecordingTransaction, thread: Thread, said: Reply | Written, key: NoticeKey) -> None:
-    """Tells somebody that what they said is not sent because the job is muted."""
-    about = beginning(said.text, edits.MAX_QUOTED)
-    message = ActionAnswered(said.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
+async def tell_not_sent(
+    tx: RecordingTransaction, thread: Thread, said: Reply | Written, why: ActionAnswer, key: NoticeKey
+) -> None:
+    """Tells somebody why what they said is not sent."""
+    message = ActionAnswered(said.person.id, why, beginning(said.text, edits.MAX_QUOTED))
     await tx.notices.add(thread.id, NewNotice(key, message))
 
 
@@ -160,8 +162,12 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
         refused = ActionAnswered(written.person.id, why)
         await tx.notices.add(thread.id, NewNotice(NoticeKey(written.source_key), refused))
         return
-    if thread.state.people.muted_by:
-        await tell_that_muted(tx, thread, written, NoticeKey(written.source_key))
+    not_sent = ActionAnswer.REPLY_NOT_SENT_MUTED if thread.state.people.muted_by else None
+    typed = written.way_in is WayIn.MODAL
+    if not_sent is None and typed and asks_for_another_way(written.text, thread.mode):
+        not_sent = ActionAnswer.REPLY_NOT_SENT_OPTIONS
+    if not_sent is not None:
+        await tell_not_sent(tx, thread, written, not_sent, NoticeKey(written.source_key))
         return
     person, text, way_in = written.person, written.text, written.way_in
     request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)

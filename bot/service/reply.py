@@ -28,7 +28,7 @@ from bot.domain.threads.thread import Thread
 from bot.notices.answers import ActionAnswer, ActionAnswered, HelpRequested
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction
 from bot.service.direct_messages import ask_about_lines, begin_job, record_line
-from bot.service.follow_up import ask, checked, explain, follow_up_of, hold, release, tell_that_muted
+from bot.service.follow_up import ask, checked, explain, follow_up_of, hold, release, tell_not_sent
 from bot.service.following_jobs import alive, end_start, keep_followed
 from bot.service.start import newest_in, record_start
 from bot.store.store import RecordingTransaction
@@ -42,6 +42,10 @@ _KIND_OF: Mapping[ThreadWord, RequestKind] = {
     ThreadWord.DISCARD: RequestKind.DISCARD,
 }
 """The kinds of the requests that words make. The others make none."""
+_NOT_SENT: Mapping[ReplyMeaning, ActionAnswer] = {
+    ReplyMeaning.MUTED: ActionAnswer.REPLY_NOT_SENT_MUTED,
+    ReplyMeaning.FOR_A_NEW_JOB: ActionAnswer.REPLY_NOT_SENT_OPTIONS,
+}
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 
 
@@ -119,8 +123,8 @@ async def _reopen(
     """Handles a withdrawn reply whose new text may be for the agent."""
     if means is ReplyMeaning.ASK_FIRST:
         await hold(tx, after, HeldBecause.LATE if is_late(reply, thread) else None, known=True)
-    elif means is ReplyMeaning.MUTED:
-        await tell_that_muted(tx, thread, reply, ActionAnswered.key_of_muted(reply))
+    elif means in _NOT_SENT:
+        await tell_not_sent(tx, thread, reply, _NOT_SENT[means], ActionAnswered.key_of_muted(reply))
     elif means is ReplyMeaning.SEND and await _was_overtaken_by_a_stop(tx, thread, after):
         await hold(tx, after, HeldBecause.STOPPED, known=True)
     elif means is ReplyMeaning.SEND:
@@ -270,8 +274,8 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
         means = ReplyMeaning.SEND  # it will be refused, so there is nothing to ask
     late = HeldBecause.LATE if is_late(reply, thread) else None
     match means:
-        case ReplyMeaning.MUTED:
-            await tell_that_muted(tx, thread, reply, ActionAnswered.key_of_muted(reply))
+        case ReplyMeaning.MUTED | ReplyMeaning.FOR_A_NEW_JOB:
+            await tell_not_sent(tx, thread, reply, _NOT_SENT[means], ActionAnswered.key_of_muted(reply))
         case ReplyMeaning.ASK_FIRST:
             await hold(tx, _follow_up(tx, thread, reply), late)
         case ReplyMeaning.THANKS:

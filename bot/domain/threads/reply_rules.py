@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
-from bot.domain.commands import ThreadWord, is_only_emoji, is_only_thanks
+from bot.domain.commands import ThreadWord, asks_for_another_way, is_only_emoji, is_only_thanks
 from bot.domain.jobs.job import Problem
 from bot.domain.projects import ReplyMode
 from bot.domain.requests.request import Reply
@@ -24,6 +24,8 @@ class ReplyMeaning(StrEnum):
     """Its writer is asked whether it is for the agent."""
     MUTED = "muted"
     """It is not sent, because the job is muted; its writer is told."""
+    FOR_A_NEW_JOB = "for_a_new_job"
+    """It is not sent, because it begins with options that only a new job can have; its writer is told."""
     THANKS = "thanks"
     """It only says thanks, and gets a reaction."""
     BETWEEN_PEOPLE = "between_people"
@@ -56,9 +58,10 @@ def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
         return ReplyMeaning.THANKS
     if thread.state.people.muted_by:
         return ReplyMeaning.MUTED
-    if mode is ReplyMode.PARTICIPANTS and not (reply.mentions_us or takes_part(reply.person.id, thread)):
-        return ReplyMeaning.ASK_FIRST
-    return ReplyMeaning.SEND
+    if asks_for_another_way(reply.text, thread.mode) and not (never_began(thread) and asks_for_a_job(reply)):
+        return ReplyMeaning.FOR_A_NEW_JOB
+    asks_first = mode is ReplyMode.PARTICIPANTS and not (reply.mentions_us or takes_part(reply.person.id, thread))
+    return ReplyMeaning.ASK_FIRST if asks_first else ReplyMeaning.SEND
 
 
 def is_emoji_alone(reply: Reply) -> bool:

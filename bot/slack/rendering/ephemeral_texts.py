@@ -39,7 +39,8 @@ TASK_MISSING = (
     '"color"`.'
 )
 WRONG_OPTION = (
-    "Nothing was started: I can't read the options. Write each once, before the task, like `project:NAME` or `quiet`."
+    "Nothing was started: I can't read the options. Write each once, before the task: `plan:` or `ask:`, `model:NAME`, "
+    "`effort:NAME`, `project:NAME`, `quiet`."
 )
 _HELP = (
     "*Pagehand hands documentation tasks to an agent and brings back the pull request.*",

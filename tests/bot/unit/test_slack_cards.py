@@ -373,6 +373,10 @@ def test_a_card_shows_requester_request_and_state() -> None:
         (thread_state(job=job("completed"), stopped_by="U0BEN"), "*Stopped by <@U0BEN>*"),
         (thread_state(job=job("completed"), proposal_id="p1"), "*A plan waits: press Start"),
         (
+            thread_state(job=job("completed"), proposal_id="p1", proposal_untold=True, muted_by="U0BEN"),
+            "*A plan waits, and comes after `!unmute`*",
+        ),
+        (
             thread_state(job=job("completed"), proposal_id="p1", proposal_end=ProposalEnd.DROPPED),
             "*Finished: the plan was not started*",
         ),
