@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import RowMapping, Update, and_, case, delete, exists, func, or_, select, update
 
-from bot.jobapi.models import JobDetails, Mode, Proposal
+from bot.jobapi.models import JobDetails, Mode, Proposal, Status
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.store.claims import LEASE, Wanted, Worker, claim_first, held, lock_held
 from bot.jobserver.store.database import Database, Session, as_text, transaction
@@ -348,9 +348,9 @@ class InstructionQueue:
         replies = update(instructions).where(instructions.c.answers == instruction.number)
         is_queued = instructions.c.state == "queued"
         await session.execute(replies.values(answers=None, state=case((is_queued, "done"), else_=instructions.c.state)))
-        has_ended = await end_if_idle(session, job_id)
-        # What was written in the meantime revises it.
-        if said.proposal and has_ended and state == "done":
+        end = await end_if_idle(session, job_id)
+        # What was written in the meantime revises it, and what failed before is told first.
+        if said.proposal and end is Status.COMPLETED and state == "done":
             await record_proposal(session, job_id, said.proposal, proposal_tree=outcome.tree)
 
 

@@ -54,9 +54,10 @@ def _refused(words: str) -> RequestRejectedError:
 
 
 async def _words_of_plan(session: Session, job_id: str) -> str:
-    """Returns what was asked for since the job last did anything but plan."""
+    """Returns what was asked for since the job last did anything but plan, without what was stopped."""
     of_job = instructions.c.job_id == job_id
     before = select(func.coalesce(func.max(instructions.c.number), 0)).where(of_job, instructions.c.mode != Mode.PLAN)
-    asked = select(WORDS).where(of_job, instructions.c.number > before.scalar_subquery())
+    is_wanted = (instructions.c.number > before.scalar_subquery(), instructions.c.state != "stopped")
+    asked = select(WORDS).where(of_job, *is_wanted)
     rows = await session.rows(asked.order_by(instructions.c.number))
     return "\n\n".join(row["words"] for row in rows)

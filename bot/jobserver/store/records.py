@@ -389,12 +389,13 @@ async def drop_file_of(session: Session, column: ColumnElement[str], job_id: str
     await drop_files(session, files.c.id.in_(select(column).where(jobs.c.id == job_id)))
 
 
-async def end_if_idle(session: Session, job_id: str) -> bool:
-    """Ends a job that has nothing left in its queue; returns whether it did."""
+async def end_if_idle(session: Session, job_id: str) -> Status | None:
+    """Ends a job that has nothing left in its queue; returns how it ended, None if it goes on."""
     has_work = exists().where(instructions.c.job_id == job_id, WAITING)
     ending = update(jobs).where(jobs.c.id == job_id, jobs.c.status == Status.ACTIVE, ~has_work)
     end = case((jobs.c.failure.is_(None), Status.COMPLETED), else_=Status.FAILED)
-    return bool((await session.execute(ending.values(status=end, finished_at=session.time()))).rowcount)
+    ended = await session.execute(ending.values(status=end, finished_at=session.time()).returning(jobs.c.status))
+    return next(map(Status, ended.scalars()), None)
 
 
 def says_no(reply: str) -> bool:

@@ -104,7 +104,9 @@ async def test_a_plan_waits_and_is_carried_out_by_whoever_claims_it(jobs: Jobs) 
         )  # fmt: skip
         assert [(earlier.words, earlier.answer) for earlier in each.conversation] == [("Move it", "Plan p1")]
     await jobs.queue.finish(taken, Outcome(pr_link="http://x/1"))
-    assert await jobs.state(job.id) is ProposalState.ACCEPTED
+    await jobs.send("And that", job.id, Mode.EDIT)
+    await jobs.store.cancel(job.id)
+    assert details(await jobs.store.get(job.id)).proposal == told, "whatever comes later"
 
 
 async def test_of_many_who_accept_at_once_one_does_and_a_retry_gets_its_answer(jobs: Jobs) -> None:
@@ -204,6 +206,21 @@ async def test_a_plan_that_was_stopped_or_lost_while_it_was_made_is_none(jobs: J
     assert (ended.status, details(ended).reason, details(ended).proposal) == (
         Status.COMPLETED, "stopped by Ada", None,
     )  # fmt: skip
+    await jobs.planned("Move that", job.id)
+    await jobs.accept(job.id)
+    assert (await jobs.taken()).words == "Move that"
+
+
+async def test_a_plan_hides_no_failure_before_it(jobs: Jobs) -> None:
+    """It is not proposed either: nobody would see it."""
+    job = await jobs.send("Do it", None, Mode.EDIT)
+    failing = await jobs.taken()
+    await jobs.send("Plan more", job.id)
+    await jobs.queue.finish(failing, Outcome(failure="the model is away"))
+    ended = await jobs.propose(await jobs.taken())
+    assert (ended.status, await jobs.state(job.id)) == (Status.FAILED, None)
+    assert (await jobs.planned("Plan it again", job.id)).status is Status.COMPLETED
+    assert await jobs.state(job.id) is ProposalState.PROPOSED
 
 
 async def test_a_job_whose_plan_waits_is_archived_later(jobs: Jobs) -> None:
