@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from bot.jobapi.models import MAX_CHANGED_FILES, MAX_LINE, MAX_PAGES_READ, ProposedPage
+from bot.jobapi.models import MAX_CHANGED_FILES, MAX_PAGES_READ, ProposedPage
 from bot.jobserver.agents.permissions import CopyPaths
 from bot.jobserver.documents import is_page
-from bot.jobserver.text import one_line
 
 _LISTED = re.compile(
     r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\**(?:`(?P<quoted>[^`\n]{1,300})`|(?P<plain>[^\s`*:]{1,300}))\**"
@@ -24,11 +23,13 @@ def pages_read(paths: CopyPaths, read: Iterable[str]) -> tuple[str, ...]:
 
 
 def proposed_pages(paths: CopyPaths, plan: str) -> tuple[ProposedPage, ...]:
-    """Returns the files that a plan lists with a reason each; what is not plainly said is not guessed."""
+    """Returns the files that a plan lists with a reason each, whole: it is not masked yet. What is not plainly said is
+    not guessed.
+    """
     return tuple(islice({page.path: page for page in _listed(paths, plan)}.values(), MAX_CHANGED_FILES))
 
 
 def _listed(paths: CopyPaths, plan: str) -> Iterator[ProposedPage]:
     for line in _LISTED.finditer(plan):
         if path := paths.file(line["quoted"] or line["plain"]):
-            yield ProposedPage(path=str(path), reason=one_line(line["reason"], MAX_LINE))
+            yield ProposedPage(path=str(path), reason=line["reason"].strip())

@@ -157,6 +157,7 @@ def turn(agent, text):
     agent.call("1", "Approve Plan", kind="switch_mode")
     agent.update("tool_call_update", toolCallId="1", rawInput={{"plan": {PLAN!r}}})
     assert agent.ask("1") == "reject_once"
+    agent.call("2", "Task", kind="think", rawInput={{"plan": "something else"}})
     return "cancelled"
 """
 MODES: dict[str, Any] = {"plan_mode": "plan", "wanted": {Category.MODE: "default"}}

@@ -13,7 +13,7 @@ from support.worlds.agent_world import scripted
 from support.worlds.executor_world import ExecutorWorld, details, executing, partial_files
 from support.worlds.jobserver_world import JobServerWorld, jobs_in, make_bare, running, serving
 
-from bot.jobapi.models import AgentJob, Cost, Status, Usage
+from bot.jobapi.models import AgentJob, Cost, Mode, Status, Usage
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.egress.proxy import Egress, EgressRefusals
@@ -61,6 +61,18 @@ async def test_over_budget_work_is_kept_and_a_reply_continues_it(tmp_path: Path)
         third = await world.done("99 more", job.id)
         assert outcome(third)[0] is Status.COMPLETED
         assert outcome(await world.done("and more", job.id))[0] is Status.FAILED
+
+
+@pytest.mark.parametrize("mode", [Mode.PLAN, Mode.ASK])
+async def test_what_changes_nothing_is_within_the_budget(tmp_path: Path, mode: Mode) -> None:
+    async with executing(tmp_path, ScriptedEditor(greedy), budget=TokenBudget(job=100)) as world:
+        asked = await world.submitted(PromptRequest("150 tokens", mode=mode))
+        job = await world.ended(asked.id)
+        assert outcome(job)[:2] == (Status.FAILED, "the job's budget of 100 tokens is used up")
+        assert partial_files(job) is None
+        more = await world.submitted(PromptRequest("No.", job.id, mode=mode))
+        assert outcome(await world.ended(more.id))[0] is Status.FAILED
+        assert len(world.editor.tasks) == 1, "it is not even begun"
 
 
 async def test_a_message_from_before_the_budget_question_is_no_answer(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_outside_an_edit_commands_only_show_files(paths: CopyPaths, command: str
         ("* **docs/a.md:** old", ("docs/a.md", "old")),
         ("+ `docs/b c.md` \u2014 old", ("docs/b c.md", "old")),
         ("- ./docs/_a.md - old", ("docs/_a.md", "old")),
-        (f"- docs/a.md: {'x' * 300}", ("docs/a.md", "x" * 199 + "…")),
+        (f"- docs/a.md: {'x' * 300} ", ("docs/a.md", "x" * 300)),
         ("- docs/new.md: is new", None),
         ("- docs: all of them", None),
         ("- ../secret: x", None),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
+from bot.jobapi.models import ProposedPage
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import LeakScanError
 from bot.jobserver.leaks.own_secrets import WITHHELD, KnownValues, OwnSecrets, forms_of, layers, squeezed, text_in
@@ -198,8 +199,14 @@ def test_an_editors_output_is_masked_completely() -> None:
     """Including the report of its run."""
     own, hidden = "[masked: Pagehand's own credential]", base64.b64encode(OWN.encode()).decode()
     said = EditResult(f"a {OWN}", f"b {AWS}", f"c {hidden}", (f"d {OWN}", "e"))
-    masked = safe_result(said, OwnSecrets((OWN,)))
+    secrets = OwnSecrets((OWN,))
+    masked = safe_result(said, secrets)
     assert masked == EditResult(f"a {own}", "b [masked: AWS key]", WITHHELD, (f"d {own}", "e"))
+    long = "x" * 180
+    pages = (ProposedPage(path="a.md", reason=f"{long} {OWN}"), ProposedPage(path=f"{OWN}.md"))
+    planned = safe_result(EditResult(proposal=f"a {OWN}", proposed_pages=pages, pages_read=(f"{OWN}.md",)), secrets)
+    shown = (ProposedPage(path="a.md", reason=f"{long} {own[:18]}…"), ProposedPage(path=f"{own}.md"))
+    assert planned == EditResult(proposal=f"a {own}", proposed_pages=shown, pages_read=(f"{own}.md",))
 
 
 def test_many_leaks_are_summarized() -> None:
