@@ -1,15 +1,19 @@
 """What people look at passes axe: the workspace's page and the pull requests' pages, on phones, too, in both modes."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
+from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
 from support.worlds.jobserver_world import press_in_demo
+from support.worlds.pictures import PICTURES
 
 from bot.cli.demo_services import Demo, running_demo
 
@@ -24,11 +28,14 @@ PATIENCE = 30.0
 
 
 class Told(NamedTuple):
-    """A demo after a job with a follow-up: its page for Ana, the card's `ts`, and the pull request's address."""
+    """A demo after a job with a follow-up: its page for Ana, the card's `ts`, and the pull request's address; `plan` is
+    the thread of a plan that waits, and of a picture.
+    """
 
     address: str
     thread: str
     link: str
+    plan: str
 
     async def open(self, page: Page, place: str) -> None:
         await page.goto(f"{self.address}&{place}")
@@ -51,7 +58,17 @@ async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
         await press_in_demo(link, "check", name="build", outcome="failed")
         await press_in_demo(link, "review", outcome="changes_requested", words="See **the style guide**.")
         await _said(demo, r"asked for changes\. Reply")
-        yield Told(f"{demo.workspace.origin}/#as={ANA}", thread, link)
+        await ana.command("docs", "/docs", "plan: Fix the typos")
+        plan = await _said(demo, r"Here's the plan")
+        async with aiohttp.ClientSession() as session:
+            api = AsyncWebClient(demo.workspace.credentials.bot_token, demo.workspace.api_url, session=session)
+            uploaded = await api.files_upload_v2(file=str(PICTURES / "home.png"), filename="colours.png")
+            shown, title = {"id": uploaded["file"]["id"]}, {"type": "plain_text", "text": "docs/colours.png"}
+            while not (await api.files_info(file=shown["id"]))["file"]["mimetype"]:
+                await asyncio.sleep(0.1)
+            picture = {"type": "image", "slack_file": shown, "alt_text": "All colours", "title": title}
+            await api.chat_postMessage(channel=DOCS, text="A picture", blocks=[picture], thread_ts=plan)
+        yield Told(f"{demo.workspace.origin}/#as={ANA}", thread, link, plan)
 
 
 async def _said(demo: Demo, words: str) -> str:
@@ -68,12 +85,18 @@ async def _said(demo: Demo, words: str) -> str:
 
 async def channel(page: Page, told: Told) -> None:
     await told.open(page, f"channel={DOCS}")
-    await expect(messages(page).last).to_contain_text("Finished with a pull request")
+    await expect(messages(page).last).to_contain_text("A plan waits")
 
 
 async def thread(page: Page, told: Told) -> None:
     await told.open(page, f"channel={DOCS}&thread={told.thread}")
     await expect(replies(page).last).to_be_visible()
+
+
+async def plan(page: Page, told: Told) -> None:
+    await told.open(page, f"channel={DOCS}&thread={told.plan}")
+    await expect(page.get_by_test_id("thread").get_by_role("button", name="Start", exact=True)).to_be_visible()
+    await expect(replies(page).last.get_by_role("img", name="All colours")).to_be_visible()
 
 
 async def toolbar(page: Page, told: Told) -> None:
@@ -122,6 +145,7 @@ def page_at(suffix: str) -> Callable[[Page, Told], Awaitable[object]]:
 VIEWS: dict[str, Callable[[Page, Told], Awaitable[object]]] = {
     "channel": channel,
     "thread": thread,
+    "plan": plan,
     "toolbar": toolbar,
     "modal": modal,
     "people": people,
