@@ -117,9 +117,12 @@ def _ability(check: str, setting: str, told: bool, *, can: bool | None) -> Findi
     if can:
         why, fix = f"With it, {gives}.", f"Set {setting}=true (in a projects' file: {setting[8:].lower()} = true)."
         return Finding.warning(check, f"The job API can do more than {setting}=false uses.", why=why, fix=fix)
+    lacks, fix = f"{setting}=true, but the job API does not have that.", f"Leave {setting} out, or set it to false."
+    if check.endswith(".modes"):
+        why = (
+            "Who asks for a plan first, or only for an answer, gets pages changed at once, if it ignores what it lacks."
+        )
+        return Finding.error(check, lacks, why=why, fix=fix)
     return Finding.warning(
-        check,
-        f"{setting}=true, but the job API does not have that.",
-        why=f"It is for a job API with which {gives}: here such requests fail.",
-        fix=f"Leave {setting} out, or set it to false.",
+        check, lacks, why=f"It is for a job API with which {gives}: here such requests fail.", fix=fix
     )
