@@ -1,6 +1,5 @@
 """What people look at passes axe: the workspace's page and the pull requests' pages, on phones, too, in both modes."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
@@ -60,12 +59,11 @@ async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
         await _said(demo, r"asked for changes\. Reply")
         await ana.command("docs", "/docs", "plan: Fix the typos")
         plan = await _said(demo, r"Here's the plan")
+        demo.workspace.state.files.seconds_to_know = 0.0
         async with aiohttp.ClientSession() as session:
             api = AsyncWebClient(demo.workspace.credentials.bot_token, demo.workspace.api_url, session=session)
             uploaded = await api.files_upload_v2(file=str(PICTURES / "home.png"), filename="colours.png")
             shown, title = {"id": uploaded["file"]["id"]}, {"type": "plain_text", "text": "docs/colours.png"}
-            while not (await api.files_info(file=shown["id"]))["file"]["mimetype"]:
-                await asyncio.sleep(0.1)
             picture = {"type": "image", "slack_file": shown, "alt_text": "All colours", "title": title}
             await api.chat_postMessage(channel=DOCS, text="A picture", blocks=[picture], thread_ts=plan)
         yield Told(f"{demo.workspace.origin}/#as={ANA}", thread, link, plan)
