@@ -573,6 +573,7 @@ class PromptBody(ApiModel):
     proposal: str | None = Field(
         None,
         strict=True,
+        min_length=1,
         max_length=MAX_LINE,
         description="For a message: the id of the plan that it accepts, and that is carried out in the mode `edit`.",
     )

@@ -11,6 +11,7 @@ from support.worlds.hostile_world import needs_bubblewrap
 
 from bot.jobapi.models import Mode, ProposedPage
 from bot.jobserver.agents.connection import Category
+from bot.jobserver.agents.turn import ANSWER_LIMIT
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
@@ -234,6 +235,23 @@ async def test_what_nobody_can_read_is_no_plan_or_answer(tmp_path: Path, mode: M
     """
     with pytest.raises(EditError, match=rf"without {what}\. It wanted to do what is not allowed here: `Write"):
         await confined(tmp_path, script).edit("go", mode=mode)
+
+
+async def test_a_plan_is_bounded_and_shows_no_key_of_its_agent(tmp_path: Path) -> None:
+    script = """
+    import os
+
+    def turn(agent, text):
+        plan = f"- docs/start.md: {os.environ['A_KEY']}\\n" + 200_000 * "x"
+        agent.call("1", "Approve Plan", kind="switch_mode", rawInput={"plan": plan})
+        agent.ask("1")
+        return "cancelled"
+    """
+    key = "planted-key-of-the-agent"
+    planned = await confined(tmp_path, script, passed={"A_KEY": key}).edit("go", mode=Mode.PLAN)
+    assert key not in repr(planned)
+    assert len(planned.proposal) <= ANSWER_LIMIT + len("[masked: Pagehand's own credential]")
+    assert [page.path for page in planned.proposed_pages] == ["docs/start.md"]
 
 
 async def test_a_planning_agent_that_is_stopped_gets_its_request_withdrawn(tmp_path: Path) -> None:

@@ -450,6 +450,7 @@ REFUSED: Mapping[str, tuple[dict[str, Any], int, str]] = {
     "a plan that is planned": (
         {"mode": "plan", "proposal": "p"}, 400, "proposal: a plan is carried out in the mode edit",
     ),
+    "a plan without an id": ({"proposal": ""}, 400, "proposal: String should have at least 1 character"),
     "a new job's plan": ({"proposal": "p"}, 400, "proposal: a new job has no plan yet"),
     "a model of nobody": ({"model": "opus"}, 422, "model: in this project, it cannot be chosen"),
 }  # fmt: skip
