@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from support.chaos.asides import STOP_SAID, press_words
 from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of, reactions_to
@@ -13,6 +13,7 @@ from support.worlds.card_menu import menu_choice
 
 from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import RequestKind, WayIn
+from bot.jobapi.models import ProposalState
 from bot.notices.said import ButtonId
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
 from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_EXAMPLES
@@ -28,6 +29,8 @@ while.
 """
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
 """How often a job fails at last and is retried, is switched to the other project, or is followed by another job."""
+PLANNED = 0.7
+"""How often that other job shows a plan first."""
 DISCARDED, EXAMPLES = 0.5, 0.4
 """How often partial work of a failed job is discarded, and how often a follow-up button is pressed."""
 EDITED, DELETED = 0.12, 0.08
@@ -230,7 +233,8 @@ async def _switch(scenario: "UserScenario") -> None:
 async def _ask_for_another(scenario: "UserScenario") -> None:
     """Asks for another job in the same thread. It ends well, too."""
     scenario.where = "asks for another job"
-    await _do(scenario, RequestKind.START, f"!new another-{scenario.number}: tidy the guides")
+    mode = "plan: " if scenario.rng.random() < PLANNED else ""
+    await _do(scenario, RequestKind.START, f"!new {mode}another-{scenario.number}: tidy the guides")
     await _end_followers(scenario, "another")
 
 
@@ -245,9 +249,23 @@ async def _end_followers(scenario: "UserScenario", name: str) -> None:
     link = f"{CODE_HOST}/e{scenario.number}/{name}/pull/1"
     # If one was sent again, the thread knows only the last of them.
     created = [one for one in scenario.world.fake_job_api.created if one.key in scenario.followers]
+    for job in created[-1:]:
+        await _start_plan(scenario, scenario.world.fake_job_api.jobs[job.job_id])
     scenario.where = f"waits for {link}"
     await scenario.see(lambda: _ended(scenario, [job.job_id for job in created], link))
     await _merge(scenario, link)
+
+
+async def _start_plan(scenario: "UserScenario", job: dict[str, Any]) -> None:
+    """Presses Start below the newest plan of a job, until one is accepted: a late reply asks for another plan."""
+    scenario.where = f"starts a plan of {job['id']}"
+    while job.get("details", {}).get("proposal", {}).get("state") == ProposalState.PROPOSED:
+        await scenario.see(lambda: True)
+        posts = [message for message in scenario.slack_thread() if ButtonId.ACCEPT_PROPOSAL in str(message.blocks)]
+        for post in posts[-1:]:
+            person = scenario.rng.choice((scenario.person, scenario.other))
+            await _press(scenario, RequestKind.ACCEPT_PROPOSAL, person, post, ButtonId.ACCEPT_PROPOSAL)
+        await scenario.dither(3.0)
 
 
 def _ended(scenario: "UserScenario", job_ids: list[str], link: str) -> bool:

@@ -51,6 +51,7 @@ async def actions_broken(world: ProcessWorld, scenarios: Sequence[UserScenario])
         *_actions(scenarios, rows),
         *_stops(world, scenarios, rows),
         *_discards(world, scenarios, rows),
+        *_plans(world, scenarios, rows),
         *_audit(rows, noted, follows),
     ]
 
@@ -109,6 +110,17 @@ def _discards(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Coll
             yield Broken(Promise.NOTHING_LOST, f"{scenario.prompt}: it is said to be discarded, and reached nobody")
 
 
+def _plans(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
+    """Only presses start plans, and in the end no post offers to start one that was started."""
+    presses = {row.id for row in rows if row.kind is RequestKind.ACCEPT_PROPOSAL}
+    for plan, key in world.fake_job_api.accepted:
+        if key not in presses:
+            yield Broken(Promise.DONE_ONCE, f"{plan} was started by {key}, which is no press")
+        posts = [str(message.blocks) for scenario in scenarios for message in scenario.slack_thread()]
+        if any(f"/{plan}'" in post for post in posts):
+            yield Broken(Promise.UP_TO_DATE, f"the post of {plan} still offers to start it")
+
+
 def _audit(
     rows: Collection[Row], noted_of_threads: Counter[tuple[str, AuditAction]], follows: Mapping[str, str]
 ) -> Iterator[Broken]:
@@ -133,6 +145,7 @@ def _audit(
         AuditAction.UNMUTED: ((), (RequestKind.UNMUTE,)),
         AuditAction.RETRIED: ((), (RequestKind.RETRY, RequestKind.SEND_AGAIN)),
         AuditAction.PROJECT_CHOSEN: ((), (RequestKind.CHOOSE_PROJECT,)),
+        AuditAction.PLAN_ACCEPTED: ((RequestKind.ACCEPT_PROPOSAL,), (RequestKind.ACCEPT_PROPOSAL,)),
         AuditAction.REFUSED: ((), (RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.STOP)),
     }
     for thread_id in {first(row.thread_id) for row in rows}:

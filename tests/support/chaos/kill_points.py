@@ -29,7 +29,7 @@ CALLED = {
     "request_preparer": _calls(Members, ChannelReader, Conversations, FileReader),
     "file_uploader": ("read", _UPLOADING),
     "request_sender": (
-        *(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING}),
+        *(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING, "picture"}),
         *_calls(CurrentMessages),
     ),
     "job_poller": (_POLLING,),
@@ -50,6 +50,7 @@ SELDOM = frozenset(
         "create",
         "find",
         "tell",
+        "update",
         "join",
         "member",
         "channel",

@@ -317,6 +317,7 @@ def _environment(
         "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
         "JOB_API_FILES": "true",
+        "JOB_API_MODES": "true",
         "JOB_API_PULL_REQUEST": "true",
         "DATABASE_URL": database_url,
         "PAGEHAND_HOURLY_LIMIT": str(HOURLY_LIMIT),

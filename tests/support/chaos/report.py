@@ -39,6 +39,7 @@ _ROWS: Sequence[tuple[str, Callable[[RoundResult], float]]] = (
     ("not acknowledged", _not_acked),
     ("jobs created", lambda o: len(o.world.fake_job_api.created)),
     ("messages taken", lambda o: len(o.world.fake_job_api.messages)),
+    ("plans started", lambda o: len(o.world.fake_job_api.accepted)),
     ("handed back as unsure", lambda o: sum("/unsure/" in key for key in all_keys(o.world.workspace))),
     ("sent again by a person", lambda o: sum(sum(scenario.presses.values()) for scenario in o.scenarios)),
     ("polls", lambda o: len(o.world.fake_job_api.polls)),

@@ -20,6 +20,7 @@ from aiohttp import web
 from support.oracles.promises import Poll
 from support.servers.free_ports import free_port
 
+from bot.jobapi.models import Mode, ProposalState
 from bot.jobapi.probe import NO_JOB
 
 KEY = "mk_planted_admin_key"
@@ -142,12 +143,15 @@ class FakeJobApiServer:
         """Ids of jobs, each as often as it was cancelled."""
         self.discarded: list[str] = []
         """The same, of those whose partial work was discarded."""
+        self.accepted: list[tuple[str, str]] = []
+        """The plans that were accepted, and the keys of the messages that did."""
         self.polls: list[Poll] = []
         """Each ends when it is answered or the client disconnects."""
         self.attempts: list[Attempt] = []
         self.jobs: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
         """Uploaded files, by id."""
+        self._plans = 0
         self._taken: dict[str, dict[str, Any]] = {}
         self._switches: list[_Switch] = []
         self._polls_to_end: int | None = None
@@ -298,6 +302,8 @@ class FakeJobApiServer:
         job = self._new_job(attempt) if attempt.operation is Operation.CREATE else self.jobs.get(attempt.job_id)
         if job is None:
             return 404, {"error": "no such job"}
+        if attempt.operation in _PROMPTS and not self._accept(attempt, job):
+            return 409, {"error": "This plan can't be started any more."}
         attempt.applied = True
         self._apply(attempt, job)
         return (201 if attempt.operation is Operation.CREATE else 200), job
@@ -330,8 +336,30 @@ class FakeJobApiServer:
                 if job["status"] != "archived":
                     self._turn(job, "active")
         if attempt.operation in _PROMPTS:
+            self._propose(attempt, job)
             self._taken[attempt.key] = dict(job)
             self._polled[job["id"]] = 0
+
+    def _propose(self, attempt: Attempt, job: dict[str, Any]) -> None:
+        """Ends the job with a new plan, if only that is asked for."""
+        if json.loads(attempt.body).get("mode") != Mode.PLAN:
+            return
+        self._turn(job, "completed")
+        self._plans += 1
+        text, state = f"Plan {self._plans}.", ProposalState.PROPOSED
+        job["details"] = {"summary": text, "proposal": {"id": f"plan-{self._plans}", "state": state, "text": text}}
+
+    def _accept(self, attempt: Attempt, job: dict[str, Any]) -> bool:
+        """Accepts the plan that a message names, if any. False if that cannot be."""
+        plan = json.loads(attempt.body).get("proposal")
+        proposed = job.get("details", {}).get("proposal", {})
+        if plan is None:
+            return True
+        if (plan, ProposalState.PROPOSED) != (proposed.get("id"), proposed.get("state")):
+            return False
+        self.accepted.append((plan, attempt.key))
+        job["details"] = {"proposal": {**proposed, "state": ProposalState.ACCEPTED}}
+        return True
 
     @staticmethod
     def _turn(job: dict[str, Any], status: str) -> None:
