@@ -236,28 +236,17 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """Returns the call that creates a job, or sends a follow-up to one. Raises JobApiRejected if it is to work in a
         mode, and the settings no longer have that.
         """
-        mode, agent = request.mode or thread.mode, thread.options.agent
+        mode = request.mode or thread.mode
         if request.kind is RequestKind.ACCEPT_PROPOSAL:
-            words, accepted = proposals.START_WORDS, request.text
-            return PromptCall(
-                words, request.id, request.requester, model=agent.model, effort=agent.effort, proposal=accepted
-            )
+            return replace(_plain_call(proposals.START_WORDS, request, thread), proposal=request.text)
         context, abilities = request.context or RequestContext(), self._abilities(thread.project)
         files = context.files if abilities.files else ()
         words = self._mask_own(request.text)
         told_apart = context.text and abilities.instruction
         if mode is not Mode.EDIT and not abilities.modes:
             raise errors.JobApiRejected("The settings have no modes.", words=_NO_MODES)
-        return PromptCall(
-            compose(words, ContextText(context.text)),
-            request.id,
-            request.requester,
-            files,
-            instruction=words if told_apart else None,
-            mode=mode,
-            model=agent.model,
-            effort=agent.effort,
-        )
+        call = _plain_call(compose(words, ContextText(context.text)), request, thread)
+        return replace(call, files=files, instruction=words if told_apart else None, mode=mode)
 
     async def _with_names(self, request: Request) -> Request:
         """Returns the request with the names of mentioned people. They are recorded before it is sent, because the job
@@ -333,7 +322,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 job = await self._job_api.cancel(project, _job_id(thread), idempotency_key=key, requester=requester)
                 return stopping.Cancelled(job)
             case stopping.StopStep.ASK_AGENT:
-                call = PromptCall(stopping.STOP_WORDS, request.id, request.requester, mode=thread.mode)
+                call = replace(_plain_call(stopping.STOP_WORDS, request, thread), mode=thread.mode)
                 return Accepted(await self._job_api.send_message(project, _job_id(thread), call))
             case _:
                 assert_never(step)
@@ -423,6 +412,11 @@ async def _pass_on(tx: RequestTransaction, item: ClaimedRequest) -> None:
 def _fixed(item: ClaimedRequest) -> bool:
     """Returns whether the request may have arrived; then it can only be sent again unchanged."""
     return item.uncertain or item.request.uncertain
+
+
+def _plain_call(words: str, request: Request, thread: Thread) -> PromptCall:
+    agent = thread.options.agent
+    return PromptCall(words, request.id, request.requester, model=agent.model, effort=agent.effort)
 
 
 def _asker_id(request: Request, thread: Thread) -> str:

@@ -6,6 +6,7 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands import AgentOptions
+from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects
 from bot.domain.requests.new_jobs import MAKE_IT_A_CHANGE, NewJob, Written
@@ -44,8 +45,9 @@ async def test_everything_that_is_sent_says_how_the_agent_is_to_work(world: Core
     ts = await asked(world, a_job(agent))
     await world.show("completed", wait=60)
     await world.reply(ts, "More", "5.0", wait=10)
+    await world.press_card(RequestKind.STOP, ts, key="stop", wait=10)
     expected = (agent.mode or Mode.EDIT, agent.model, agent.effort)
-    assert sent(world) == [("Do it", *expected), ("More", *expected)]
+    assert sent(world) == [("Do it", *expected), ("More", *expected), (STOP_WORDS, *expected)]
 
 
 @pytest.mark.parametrize(

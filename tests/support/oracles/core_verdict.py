@@ -315,6 +315,7 @@ class Verdict:
                 pass  # given up silently; the next invitation counts
             case Delivery.POST:
                 left_out = isinstance(message, JobStarted | JobStopped) and self._was_called_off(notice["thread_id"])
+                left_out |= bool(notice["posted_ts"])  # people have seen it
                 assert left_out or f"{notice['key']}/told" in self.notices, dict(notice)
             case Delivery.EPHEMERAL:
                 told = self.outside.chat.told_keys[notice["key"]] >= 1 or "/held/reminder/" in notice["key"]
