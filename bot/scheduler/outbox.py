@@ -285,7 +285,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             progress = delivery.after_call(item.notice, wanted, delivery.next_call(item.notice, wanted))
             await tx.notices.reacted(item.notice, self._owner, progress)
             return
-        if _method_of(item) is SlackMethod.POST_MESSAGE:
+        if _is_new_post(item):
             await tx.slack_calls.posted(item.thread.channel_id, failed=False)
         posted_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
         thread = await tx.threads.get(item.thread.id) if posted_card else None
@@ -316,7 +316,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
     ) -> None:
-        if _method_of(item) is SlackMethod.POST_MESSAGE:
+        if _is_new_post(item):
             await tx.slack_calls.posted(item.thread.channel_id, failed=True)
         match delivery.after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
             case delivery.RetryLater() as later:
@@ -336,6 +336,10 @@ class Outbox(SlackWorker[ClaimedNotice]):
 
 def _is_reaction(item: ClaimedNotice) -> bool:
     return item.notice.delivery is Delivery.REACTION
+
+
+def _is_new_post(item: ClaimedNotice) -> bool:
+    return item.notice.posted_ts is None and _method_of(item) is SlackMethod.POST_MESSAGE
 
 
 def _method_of(item: ClaimedNotice) -> SlackMethod:

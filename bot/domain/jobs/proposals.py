@@ -51,7 +51,7 @@ def note_proposal(state: ThreadState, job: Job, details: JobDetails, now: float)
     if told.state is ProposalState.ACCEPTED and (known is not ProposalEnd.STARTED or planning.proposal_asked):
         # Also one that somebody dropped while nobody knew that it was started.
         return ended(state, ProposalEnd.STARTED, planning.proposal_end_by if known in _MAYBE_STARTED else "")
-    return ended(state, ProposalEnd.OVER) if known is None or planning.proposal_asked else (state, [])
+    return ended(state, ProposalEnd.OVER) if waits_for_start(state) else (state, [])
 
 
 def _note_new(state: ThreadState, job: Job, told: Proposal, now: float) -> tuple[ThreadState, list[NewNotice]]:

@@ -10,7 +10,7 @@ from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import ProposalEnd
-from bot.errors import JobApiBusy, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.errors import ChatRejected, JobApiBusy, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import JobDetails, Mode, Proposal, ProposalState, ProposedPage
 from bot.notices.answers import ActionAnswer
 from bot.notices.job import JobFinished
@@ -105,6 +105,29 @@ async def test_a_second_press_is_told_who_started(world: CoreWorld, ts: str) -> 
     await press(world, ts, who=BEN)
     assert world.job_api.messages[JOB] == [START_WORDS]
     assert told(world) == [(BEN.id, ProposalEnd.STARTED)]
+
+
+async def test_a_deleted_post_of_a_plan_says_nothing_of_its_channel(world: CoreWorld, ts: str) -> None:
+    """Jobs there are created before their cards as long as posts arrive."""
+    world.chat.fail(update=ChatRejected("message_not_found"))
+    await press(world, ts, DROP)
+    assert world.rows is not None
+    assert world.rows.execute("SELECT SUM(failing) FROM slack_calls").fetchone() == (0,)
+    assert world.chat.private == []
+
+
+async def test_a_poll_tells_that_a_start_arrived_before_it_is_sent_again(world: CoreWorld, ts: str) -> None:
+    world.configure(idempotent=True)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.press_card(START, ts, ANA, "plan-1", key="press")
+    world.clock.advance(1)
+    await world.step(world.request_sender)
+    await world.show("active", details=plan(state=ProposalState.ACCEPTED))
+    world.clock.advance(6)
+    await world.step(world.job_poller)
+    planning = (await world.thread(ts)).state.planning
+    assert (planning.proposal_end, planning.proposal_end_by) == (ProposalEnd.STARTED, ANA.id)
+    assert not planning.proposal_asked
 
 
 async def test_words_ask_for_another_plan_and_take_the_buttons(world: CoreWorld, ts: str) -> None:
@@ -277,6 +300,20 @@ async def test_a_replaced_job_takes_its_plan_along(world: CoreWorld, ts: str) ->
     await world.press(START, ANA, "plan-1", key="late", thread_id=before.id, wait=5)
     assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.OVER, [])
     assert [each[1] for each in told(world)] == [ProposalEnd.OVER]
+
+
+async def test_a_job_that_was_replaced_posts_no_plan(world: CoreWorld, ts: str) -> None:
+    await world.press_card(RequestKind.RETRY, ts, BEN, key="retry")
+    await world.show("completed", details=plan(2), wait=60)
+    assert [each.proposal_id for each in world.chat.posted_as(ProposalMade)] == ["plan-1"]
+
+
+async def test_a_plan_is_posted_once_its_job_has_ended(world: CoreWorld) -> None:
+    await world.started()
+    await world.show("active", details=plan(), wait=60)
+    assert not world.chat.posted_as(ProposalMade)
+    await world.show("completed", details=plan(), wait=60)
+    assert len(world.chat.posted_as(ProposalMade)) == 1
 
 
 async def test_a_job_that_is_about_to_be_replaced_starts_no_plan(world: CoreWorld, ts: str) -> None:
