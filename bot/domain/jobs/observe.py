@@ -188,9 +188,7 @@ def _note_seen(state: ThreadState, seen: _Seen, polling: Polling) -> tuple[Threa
     state = _note_work(_note_progress(state, seen, polling.card_every), seen)
     state, plan = note_proposal(state, seen.job, seen.details, seen.now)
     if planned := plan_tells_of_an_end(state, seen.job, seen.details):
-        told = state.announcements.announced | {notice.key for notice in plan}
-        announcements = replace(state.announcements, announced=told, last_status=seen.job.status)
-        state = replace(state, announcements=announcements)
+        state = replace(state, announcements=replace(state.announcements, last_status=seen.job.status))
     state, news = (state, []) if planned else _note_status(state, seen, polling)
     news += _note_silence(state, seen, polling)
     if news:

@@ -23,17 +23,14 @@ REMINDED_AFTER = (DAY, 7 * DAY)
 """Seconds after which a line in the thread tells that a plan still waits."""
 
 
-def is_proposal(job: Job, details: JobDetails) -> bool:
-    """Returns whether a job has ended with a plan that waits for a person."""
-    told = details.proposal
-    return told is not None and told.state is ProposalState.PROPOSED and job.status == COMPLETED
-
-
 def tells_of_an_end(state: ThreadState, job: Job, details: JobDetails) -> bool:
-    """Returns whether the plan's post tells of the end of a job, after `note_proposal`. One that a reply asked to
-    change does not: the reply had no other result.
+    """Returns whether the plan's post tells of the end of this round, after `note_proposal`. That of an earlier round
+    does not: what was written since had no other result.
     """
-    return is_proposal(job, details) and state.planning.proposal_end is not ProposalEnd.REVISED
+    told = details.proposal
+    if told is None or told.state is not ProposalState.PROPOSED or job.status != COMPLETED:
+        return False
+    return ProposalMade.key(told.id) in state.announcements.announced
 
 
 def note_proposal(state: ThreadState, job: Job, details: JobDetails, now: float) -> tuple[ThreadState, list[NewNotice]]:
@@ -63,7 +60,9 @@ def _note_new(state: ThreadState, job: Job, told: Proposal, now: float) -> tuple
     before = state.planning.proposal_id
     outdated = [NewNotice(ProposalMade.key(before), PostOutdated())] if before else []
     made = replace(made, proposal_untold=bool(state.people.muted_by))
-    return replace(state, planning=made), [*outdated, _post(state, told)]
+    announced = state.announcements.announced | {ProposalMade.key(told.id)}
+    announcements = replace(state.announcements, announced=announced)
+    return replace(state, planning=made, announcements=announcements), [*outdated, _post(state, told)]
 
 
 def _post(state: ThreadState, told: Proposal) -> NewNotice:

@@ -157,7 +157,9 @@ async def test_a_press_does_nothing_while_earlier_words_wait(world: CoreWorld, t
 async def test_words_that_the_job_api_refuses_leave_the_plan_as_it_is(world: CoreWorld, ts: str) -> None:
     world.job_api.faults_of["send_message"] = [JobApiRejected("400", words="too vague", status=400)]
     await world.reply(ts, "hm", "9.1", wait=10)
+    await world.pass_time(700)
     assert (await end_of(world, ts), await shown(world, ts)) == (None, None)
+    assert not world.chat.posted_as(JobFinished)
     await press(world, ts)
     assert world.job_api.messages[JOB] == [START_WORDS]
 
@@ -306,6 +308,26 @@ async def test_a_job_that_was_replaced_posts_no_plan(world: CoreWorld, ts: str) 
     await world.press_card(RequestKind.RETRY, ts, BEN, key="retry")
     await world.show("completed", details=plan(2), wait=60)
     assert [each.proposal_id for each in world.chat.posted_as(ProposalMade)] == ["plan-1"]
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+async def test_words_that_lead_to_no_other_plan_are_not_left_unanswered(
+    world: CoreWorld, ts: str, *, dropped: bool
+) -> None:
+    """The job ends with the same plan."""
+    if dropped:
+        await press(world, ts, DROP)
+    await world.reply(ts, "Why?", "9.1", wait=5)
+    await world.show("active", details=plan(), wait=5)
+    await world.show("completed", details=plan(), wait=60)
+    assert len(world.chat.posted_as(JobFinished)) == len(world.chat.posted_as(ProposalMade)) == 1
+    assert "job_active_again" in world.chat.said(ts)
+
+
+async def test_a_plan_that_was_over_before_it_was_seen_is_not_posted(world: CoreWorld) -> None:
+    await world.started()
+    await world.show("completed", details=plan(state=ProposalState.SUPERSEDED), wait=60)
+    assert (len(world.chat.posted_as(JobFinished)), world.chat.posted_as(ProposalMade)) == (1, [])
 
 
 async def test_a_plan_is_posted_once_its_job_has_ended(world: CoreWorld) -> None:
