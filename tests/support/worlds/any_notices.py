@@ -10,6 +10,7 @@ import bot.store.schema.rows  # noqa: F401 - so that all families are known
 from bot.domain.jobs.job import Answer, digest
 from bot.notices.notice import KINDS as STORED
 from bot.notices.notice import CardChanged, Delivery, NoticeContent, ReactionChanged, ToPerson, UnknownNotice
+from bot.notices.pictures import PagePicture
 
 KINDS: tuple[type[Any], ...] = tuple(STORED.values())
 ANY_TEXT = st.text(st.characters(), max_size=40)
@@ -36,6 +37,8 @@ def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st
         for field in fields(kind)
         if field.name not in {"kind", "delivery"}
     }
+    if kind is PagePicture:
+        values["file"] = st.sampled_from(["", "F0PICTURE"])  # an id of Slack's
     return st.builds(kind, **values)
 
 
