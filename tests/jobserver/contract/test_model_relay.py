@@ -92,6 +92,14 @@ async def test_each_api_gets_its_key_where_it_expects_it(api: ModelApi, header: 
         assert sent[header] == (f"Bearer {KEY}" if header == "authorization" else KEY)
 
 
+async def test_only_the_settings_model_and_those_that_may_be_chosen_are_reached() -> None:
+    async with relay_world(model="m", choices=("n",)) as world:
+        for model, status in (("m", 200), ("n", 200), ("other", 403)):
+            async with world.post(json=ASKED | {"model": model}) as r:
+                assert r.status == status
+        assert [json.loads(body)["model"] for _, body in world.upstream.asked] == ["m", "n"]
+
+
 @pytest.mark.parametrize("keys", [{}, {"x-api-key": "wrong"}, {"x-api-key": ""}, {"x-goog-api-key": KEY}])
 async def test_a_client_without_the_runs_token_gets_nothing(world: RelayWorld, keys: dict[str, str]) -> None:
     async with world.post(json=ASKED, headers=keys) as r:

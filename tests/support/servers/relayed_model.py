@@ -92,13 +92,15 @@ async def relay_world(
     api: ModelApi = ANTHROPIC,
     *,
     model: str | None = None,
+    choices: tuple[str, ...] = (),
     key: Callable[[], str] = lambda: KEY,
     header: str = ANTHROPIC.header,
     address: str | None = None,
 ) -> AsyncIterator[RelayWorld]:
     refused: list[str] = []
     async with upstream_server() as upstream:
-        login = ModelLogin(api, header, "KEY", lambda _: key(), address or f"{upstream.url}{api.prefix}", model)
+        url = address or f"{upstream.url}{api.prefix}"
+        login = ModelLogin(api, header, "KEY", lambda _: key(), url, model, choices)
         async with (
             model_relay(login, refused.append) as run,
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(run.socket))) as session,
