@@ -85,13 +85,10 @@ def split_options(words: str) -> tuple[Options, str] | WrongOption:
     return Options(said.get("project", ""), quiet="quiet" in said, agent=agent), words[len(words) - len(rest) :]
 
 
-def asks_for_another_way(words: str, mode: Mode) -> bool:
-    """Returns whether words to a job begin with options by which its agent would have to work otherwise than in this
-    mode: they are only for new jobs.
-    """
+def asks_for_another_way(words: str) -> bool:
+    """Returns whether words begin with options about how the agent is to work, which only a new job can have."""
     split = split_options(words)
-    agent = AgentOptions() if isinstance(split, WrongOption) else split[0].agent
-    return agent.mode not in {None, mode} or bool(agent.model or agent.effort)
+    return not isinstance(split, WrongOption) and split[0].agent != AgentOptions()
 
 
 def _value(text: str) -> tuple[str, str] | None:

@@ -27,7 +27,7 @@ class ProposalMade(Addressed, kind="proposal_made"):
         ProposalEnd.STARTED: "Started by {who}.",
         ProposalEnd.DROPPED: "Dropped by {who}. {reply} for another plan.",
         ProposalEnd.STOPPED: "Stopped by {who}. {reply} for another plan.",
-        ProposalEnd.REVISED: "{who} replied, so a new plan follows.",
+        ProposalEnd.REVISED: "{who} replied, so this plan no longer counts.",
         ProposalEnd.OUTDATED: "A newer plan replaces this one.",
         ProposalEnd.OVER: "This plan can't be started any more. Ask again with {slash}.",
     }

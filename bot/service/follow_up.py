@@ -4,7 +4,6 @@ first. The thread is locked.
 
 from dataclasses import replace
 
-from bot.domain.commands import asks_for_another_way
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.messages import beginning
 from bot.domain.requests import edits
@@ -162,12 +161,9 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
         refused = ActionAnswered(written.person.id, why)
         await tx.notices.add(thread.id, NewNotice(NoticeKey(written.source_key), refused))
         return
-    not_sent = ActionAnswer.REPLY_NOT_SENT_MUTED if thread.state.people.muted_by else None
-    typed = written.way_in is WayIn.MODAL
-    if not_sent is None and typed and asks_for_another_way(written.text, thread.mode):
-        not_sent = ActionAnswer.REPLY_NOT_SENT_OPTIONS
-    if not_sent is not None:
-        await tell_not_sent(tx, thread, written, not_sent, NoticeKey(written.source_key))
+    if thread.state.people.muted_by:
+        why, key = ActionAnswer.REPLY_NOT_SENT_MUTED, NoticeKey(written.source_key)
+        await tell_not_sent(tx, thread, written, why, key)
         return
     person, text, way_in = written.person, written.text, written.way_in
     request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)

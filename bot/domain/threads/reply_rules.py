@@ -58,7 +58,7 @@ def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
         return ReplyMeaning.THANKS
     if thread.state.people.muted_by:
         return ReplyMeaning.MUTED
-    if asks_for_another_way(reply.text, thread.mode) and not (never_began(thread) and asks_for_a_job(reply)):
+    if asks_for_another_way(reply.text) and not (never_began(thread) and asks_for_a_job(reply)):
         return ReplyMeaning.FOR_A_NEW_JOB
     asks_first = mode is ReplyMode.PARTICIPANTS and not (reply.mentions_us or takes_part(reply.person.id, thread))
     return ReplyMeaning.ASK_FIRST if asks_first else ReplyMeaning.SEND

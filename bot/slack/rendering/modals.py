@@ -331,6 +331,7 @@ _SCOPES = {ContextScope.MESSAGE: "This message only", ContextScope.THREAD: "The 
 _WHAT_TO_DO = "What should be done?"
 PROMPT_MISSING = "Please write what the agent should do."
 PROMPT_TOO_LONG = f"This is too long: at most {MAX_PROMPT:,} characters can be sent. Please shorten it."
+OPTIONS_IN_FORM = "Options like plan: and model: only work in a message or after the command. Please leave them out."
 NO_PLAN = "This project's agent can't show a plan first. Please untick this, or choose another project."
 ONLY_ANSWERS = Markup("The agent only answers, and changes nothing.")
 CHANNEL_MISSING = "Please choose a channel for the job's thread."

@@ -22,6 +22,7 @@ from bot.slack.rendering.modals import (
     COULD_NOT_OPEN,
     NO_PLAN,
     NOT_RECORDED_HERE,
+    OPTIONS_IN_FORM,
     encoded_fields,
 )
 from bot.workspace.model.views import View
@@ -156,6 +157,16 @@ async def test_a_plan_is_offered_only_where_it_can_be_had(world: SlackWorld, ana
     await ana.views.enter("project", "guides")
     assert (await ana.views.submit()).ok
     assert world.service.started[1].agent == AgentOptions(Mode.PLAN)
+
+
+@pytest.mark.parametrize("world", [AS_SAID], indirect=True)
+async def test_options_that_are_typed_into_a_form_are_an_error(world: SlackWorld, ana: Actor) -> None:
+    """The agent would get them as mere words, and do at once what somebody wanted to be shown first."""
+    assert (await ana.command("docs", "/docs")).ok
+    await shown(world, ana, "New job")
+    await ana.views.enter("prompt", "Plan: Fix it", dispatch=False)
+    assert (await ana.views.submit()).errors == {"prompt": OPTIONS_IN_FORM}
+    assert world.service.started == []
 
 
 async def test_a_modal_that_cannot_be_opened_is_reported(world: SlackWorld, ana: Actor) -> None:

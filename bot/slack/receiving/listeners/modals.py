@@ -8,6 +8,7 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
+from bot.domain.commands import asks_for_another_way
 from bot.domain.messages import SlackFile
 from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
@@ -27,6 +28,7 @@ from bot.slack.rendering.modals import (
     MAX_PROMPT,
     NO_PLAN,
     NOT_RECORDED_HERE,
+    OPTIONS_IN_FORM,
     PROMPT_MISSING,
     PROMPT_TOO_LONG,
     Callback,
@@ -204,6 +206,8 @@ def _prompt_in(payload: ViewPayload) -> str:
 def _prompt_errors(prompt: str) -> dict[str, str]:
     if not prompt:
         return {Input.PROMPT: PROMPT_MISSING}
+    if asks_for_another_way(prompt):
+        return {Input.PROMPT: OPTIONS_IN_FORM}
     return {Input.PROMPT: PROMPT_TOO_LONG} if len(prompt) > MAX_PROMPT else {}
 
 
