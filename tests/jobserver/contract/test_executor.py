@@ -25,9 +25,12 @@ from bot.jobapi.models import (
     StepStatus,
 )
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.errors import EditError, JobServerError, PushRejectedError
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.store.records import EarlierInstruction, Question
+from bot.jobserver.errors import EditError, JobServerError, LeaseLostError, PushRejectedError
+from bot.jobserver.pipeline.descriptions import TRAILER, trailer_value
+from bot.jobserver.pipeline.pipeline import Pipeline
+from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
+from bot.jobserver.store.claims import LEASE, Wanted, Worker
+from bot.jobserver.store.records import EarlierInstruction, Instruction, Question
 
 
 def prompts(world: ExecutorWorld) -> list[str]:
@@ -181,6 +184,59 @@ async def test_a_push_that_arrived_is_found_though_its_branch_was_rewritten(tmp_
         job = await world.done("one")
         assert job.status is Status.COMPLETED
         assert (world.subjects(f"pagehand/{job.id}"), world.notes(f"pagehand/{job.id}")) == (["one"], "one\n")
+
+
+async def begun(world: ExecutorWorld) -> Instruction:
+    """Returns what another process had begun and given back: no runner of this one works on it."""
+    await world.runner.stop()
+    await world.submit("one")
+    first = await world.queue.claim(Worker("w"), Wanted(["docs"]))
+    assert first is not None
+    await world.queue.release("w")
+    taken = await world.queue.claim(Worker("w"), Wanted(["docs"]))
+    assert taken is not None
+    return taken
+
+
+@pytest.mark.promise("jobs once")
+async def test_who_loses_an_instruction_between_two_pushes_does_not_push_again(tmp_path: Path) -> None:
+    pushed: list[str] = []
+
+    class Taken(GitRepository):
+        async def push(self, commit: str, branch: str, tip: str) -> None:
+            pushed.append(commit)
+            world.now.ahead += 2 * LEASE
+            assert await world.queue.claim(Worker("other"), Wanted(["docs"]))
+            raise PushRejectedError("stale info")
+
+    async with executing(tmp_path) as world:
+        known, taken = world.repository, await begun(world)
+        tools = replace(world.tools, repository=Taken(known.mirror, "main", known._limits))
+        with pytest.raises(LeaseLostError):
+            await Pipeline(tools).execute(taken)
+        assert (len(pushed), world.branches()) == (1, {"main"})
+
+
+@pytest.mark.promise("jobs once")
+async def test_what_arrives_while_it_is_begun_again_is_not_done_twice(tmp_path: Path) -> None:
+    """A dead worker's push, after it was looked for, and before the branch is fetched to start from."""
+    starts: list[str] = []
+
+    class Late(GitRepository):
+        async def start(self, branch: str) -> StartingPoint:
+            starts.append(branch)
+            if len(starts) == 2:
+                message = f"one\n\n{TRAILER}: {trailer_value(taken)}"
+                late = git(world.bare, "commit-tree", "-p", "main", "-m", message, "main^{tree}").strip()
+                git(world.bare, "update-ref", f"refs/heads/{branch}", late)
+            return await super().start(branch)
+
+    async with executing(tmp_path) as world:
+        known, taken = world.repository, await begun(world)
+        tools = replace(world.tools, repository=Late(known.mirror, "main", known._limits))
+        outcome = await Pipeline(tools).execute(taken)
+        assert outcome.commit == git(world.bare, "rev-parse", taken.branch).strip()
+        assert world.editor.tasks == []
 
 
 async def test_progress_is_visible_live_and_saved_rarely(tmp_path: Path) -> None:
