@@ -52,13 +52,12 @@ def note_proposal(state: ThreadState, job: Job, details: JobDetails, now: float)
 
 
 def _note_new(state: ThreadState, job: Job, told: Proposal, now: float) -> tuple[ThreadState, list[NewNotice]]:
-    made = Planning(told.id, now)
-    if told.state is ProposalState.ACCEPTED:  # while nobody looked, as after a restored backup
-        return replace(state, planning=replace(made, proposal_end=ProposalEnd.STARTED), edits_now=True), []
-    if told.state is not ProposalState.PROPOSED or job.status != COMPLETED:
-        return state, []
-    before = state.planning.proposal_id
+    made, before = Planning(told.id, now), state.planning.proposal_id
     outdated = [NewNotice(ProposalMade.key(before), PostOutdated())] if before else []
+    if told.state is ProposalState.ACCEPTED:  # while nobody looked, as after a restored backup
+        return replace(state, planning=replace(made, proposal_end=ProposalEnd.STARTED), edits_now=True), outdated
+    if told.state is not ProposalState.PROPOSED or job.status != COMPLETED:
+        return ended(state, ProposalEnd.OVER) if waits_for_start(state) else (state, [])
     made = replace(made, proposal_untold=bool(state.people.muted_by))
     announced = state.announcements.announced | {ProposalMade.key(told.id)}
     announcements = replace(state.announcements, announced=announced)

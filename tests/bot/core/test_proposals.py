@@ -330,6 +330,16 @@ async def test_a_plan_that_was_over_before_it_was_seen_is_not_posted(world: Core
     assert (len(world.chat.posted_as(JobFinished)), world.chat.posted_as(ProposalMade)) == (1, [])
 
 
+@pytest.mark.parametrize("state", [ProposalState.SUPERSEDED, ProposalState.ACCEPTED])
+async def test_a_newer_plan_that_was_not_seen_while_it_waited_ends_the_one_before(
+    world: CoreWorld, ts: str, state: ProposalState
+) -> None:
+    await world.show("completed", details=plan(2, state), wait=1_300)
+    key = in_database((await world.thread(ts)).id, ProposalMade.key("plan-1"))
+    (made,) = world.chat.posted_as(ProposalMade)
+    assert not made.tell(MessageContext(), world.chat.shown_by_key[key]).buttons
+
+
 async def test_a_plan_is_posted_once_its_job_has_ended(world: CoreWorld) -> None:
     await world.started()
     await world.show("active", details=plan(), wait=60)
