@@ -213,6 +213,8 @@ async def test_a_dropped_plan_cannot_be_started(world: CoreWorld, ts: str) -> No
     await press(world, ts)
     await press(world, ts, DROP)
     assert (await shown(world, ts), world.job_api.messages[JOB]) == (ProposalEnd.DROPPED, [])
+    (card,) = world.chat.cards.values()
+    assert card.state.planning.proposal_end is ProposalEnd.DROPPED
     assert told(world) == [(ANA.id, ProposalEnd.DROPPED)] * 2
     assert not world.chat.posted_as(JobFinished)
     await world.reply(ts, "another, please", "9.1", wait=5)
@@ -257,6 +259,33 @@ async def test_a_start_that_the_job_api_refuses_is_told_in_its_words(world: Core
     (refused,) = world.chat.posted_as(RequestRejected)
     assert (refused.api_text, refused.request.kind) == ("An instruction is running.", START)
     assert (await end_of(world, ts), world.job_api.messages[JOB]) == (None, [])
+    await world.show("active", details=plan(state=ProposalState.ACCEPTED), wait=1_300)
+    planning = (await world.thread(ts)).state.planning
+    assert (planning.proposal_end, planning.proposal_end_by) == (ProposalEnd.STARTED, ""), "somebody else did"
+
+
+async def test_nobody_can_drop_a_plan_while_its_start_may_have_arrived_and_is_repeated(
+    world: CoreWorld, ts: str
+) -> None:
+    world.configure(idempotent=True)
+    world.job_api.faults_of["send_message"] = [JobApiUncertain("timeout")] * 2
+    await press(world, ts)
+    await press(world, ts, DROP, who=BEN)
+    await world.pass_time(60)
+    assert (told(world), world.job_api.messages[JOB]) == ([(BEN.id, ProposalEnd.STARTED)], [START_WORDS])
+
+
+async def test_words_after_a_press_follow_it(world: CoreWorld, ts: str) -> None:
+    await world.press_card(START, ts, ANA, "plan-1", key="press")
+    await world.reply(ts, "and the index", f"{world.clock.time + 0.5:.6f}", wait=10)
+    assert world.job_api.messages[JOB] == [START_WORDS, "and the index"]
+
+
+async def test_a_job_that_edits_goes_on_with_that_whatever_it_proposes(world: CoreWorld, ts: str) -> None:
+    await press(world, ts)
+    await world.show("completed", details=plan(2), wait=60)
+    await press(world, ts, DROP, number=2)
+    assert (await end_of(world, ts), (await world.thread(ts)).mode) == (ProposalEnd.DROPPED, Mode.EDIT)
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -392,9 +421,13 @@ async def test_a_waiting_plan_is_told_of_after_a_day_and_a_week_and_kept_until_i
     assert [each[1] for each in told(world)] == [ProposalEnd.OVER]
 
 
-@pytest.mark.parametrize("status", ["archived", "failed"])
+@pytest.mark.parametrize("status", ["archived", "failed", "gone"])
 async def test_a_plan_ends_with_its_job(world: CoreWorld, ts: str, status: str) -> None:
-    await world.show(status, wait=1_300)
+    if status == "gone":
+        world.job_api.jobs.clear()
+        await world.pass_time(1_300)
+    else:
+        await world.show(status, wait=1_300)
     assert (await shown(world, ts), await end_of(world, ts)) == (ProposalEnd.OVER, ProposalEnd.OVER)
 
 
