@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bot.errors import ConfigError
 from bot.jobserver.metrics import RunCounts
+from bot.jobserver.project import not_offered
 from bot.jobserver.sandbox.choice import forget_secrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
@@ -196,3 +197,18 @@ def test_what_another_process_has_served_no_longer_waits_in_the_metrics() -> Non
     counts = RunCounts()
     assert b'project="site"' in counts.render({"site": InstructionBacklog(queued=1, oldest_seconds=4_000.0)})
     assert b'project="site"' not in counts.render({})
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "egress", "needed"),
+    [("none", "open", "claude without a sandbox"), ("bubblewrap", "", "claude in bubblewrap")],
+)
+def test_only_a_worker_with_the_same_agent_and_sandbox_offers_a_project(
+    tmp_path: Path, sandbox: str, egress: str, needed: str
+) -> None:
+    of_agent: dict[str, Any] = {"editor": "agent", "agent": "claude", "sandbox": sandbox, "egress": egress}
+    settings = JobServerSettings(repository=str(tmp_path), api_key="planted-key-of-sixteen", **of_agent)
+    other = {settings.project_id: "claude in another"}
+    [words] = not_offered([other, {"site": needed}], [settings])
+    assert words.startswith(f"No worker offers {needed} for project {settings.project_id}: ")
+    assert not list(not_offered([other, {settings.project_id: needed}], [settings]))
