@@ -275,6 +275,17 @@ async def test_nobody_can_drop_a_plan_while_its_start_may_have_arrived_and_is_re
     assert (told(world), world.job_api.messages[JOB]) == ([(BEN.id, ProposalEnd.STARTED)], [START_WORDS])
 
 
+async def test_a_start_in_doubt_that_is_refused_is_in_doubt_no_more(world: CoreWorld, ts: str) -> None:
+    refusal = JobApiBusy("409", status=409, words="Ana started it.")
+    world.job_api.faults_of["send_message"] = [JobApiUncertain("timeout"), refusal]
+    await press(world, ts)
+    (uncertain,) = world.chat.posted_as(RequestUncertain)
+    await world.press_send_again(ANA, uncertain.request.request_id, key="again", wait=5)
+    await world.pass_time(60)
+    assert [each.api_text for each in world.chat.posted_as(RequestRejected)] == ["Ana started it."]
+    assert world.chat.posted_as(RequestUncertain) == [uncertain]
+
+
 async def test_words_after_a_press_follow_it(world: CoreWorld, ts: str) -> None:
     await world.press_card(START, ts, ANA, "plan-1", key="press")
     await world.reply(ts, "and the index", f"{world.clock.time + 0.5:.6f}", wait=10)
