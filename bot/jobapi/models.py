@@ -288,6 +288,7 @@ class Picture(Told):
     alt: Annotated[str | None, _line()] = Field(None, description="What the page says of it.")
     mimetype: Annotated[str | None, BeforeValidator(media_type)] = Field(None, description="By its first bytes.")
     size: Count | None = Field(None, description="In bytes.")
+    link: Annotated[str | None, _read_by(_link)] = Field(None, description="Where people see it.")
 
 
 class PartialWork(Told):

@@ -208,7 +208,8 @@ class JobApiHandlers:
             raise RequestRejectedError(f"the picture cannot be read: {error}", 503) from None
         if content is None or hashlib.sha256(content).hexdigest() != told.id:
             raise RequestRejectedError("this picture is no longer in the repository", 404)
-        return web.Response(body=content, content_type=told.mimetype, headers={"X-Content-Type-Options": "nosniff"})
+        kind = told.mimetype or "application/octet-stream"
+        return web.Response(body=content, content_type=kind, headers={"X-Content-Type-Options": "nosniff"})
 
     async def cancel(self, project: ProjectApi, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")

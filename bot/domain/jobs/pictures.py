@@ -29,4 +29,7 @@ def note_pictures(state: ThreadState, details: JobDetails) -> tuple[ThreadState,
 
 def _chosen(pictures: Sequence[Picture]) -> tuple[PagePicture, ...]:
     shown = [each for each in pictures if each.mimetype in PICTURE_TYPES and 0 < (each.size or 0) <= LARGEST_PICTURE]
-    return tuple(PagePicture(each.id, each.path, each.alt or "", shown=each in shown[:MOST_SHOWN]) for each in pictures)
+    return tuple(
+        PagePicture(each.id, each.path, each.alt or "", shown=each in shown[:MOST_SHOWN], link=each.link or "")
+        for each in pictures
+    )

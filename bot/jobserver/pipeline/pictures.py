@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from bot.jobapi.models import MAX_PICTURES, PICTURE_TYPES, ChangeKind, Changes, Picture
+from bot.jobapi.models import MAX_PICTURES, ChangeKind, Changes, Picture
 from bot.jobserver.documents import UNREAD, decoded, is_page
 from bot.jobserver.pipeline.descriptions import Mask
 from bot.jobserver.repository.listings import Snapshot
@@ -31,7 +31,7 @@ _LONGEST_ALT = 200
 def shown_pictures(changes: Changes, files: Snapshot, mask: Mask) -> tuple[Picture, ...]:
     """Returns the first pictures of a change that a page of it shows, with the page's words for each. Blocking.
 
-    Those that are larger than 5 MB, and all that is no picture by its first bytes, are left out.
+    Those that are larger than 5 MB are left out, and all that is no picture by its first bytes, or an SVG's name.
     """
     paths = [PurePosixPath(file.path) for file in changes.files if file.kind is not ChangeKind.DELETED]
     whole = {str(path): path for path in paths}
@@ -48,7 +48,7 @@ def shown_pictures(changes: Changes, files: Snapshot, mask: Mask) -> tuple[Pictu
             if path is not None and not shown.get(path):
                 shown[path] = alt
         pictures = (_picture(path, data, mask(shown[path])) for path, data in files.read_all(shown))
-        return tuple(islice((each for each in pictures if each.mimetype in PICTURE_TYPES), MAX_PICTURES))
+        return tuple(islice((each for each in pictures if each.mimetype or each.path.endswith(".svg")), MAX_PICTURES))
     return ()
 
 

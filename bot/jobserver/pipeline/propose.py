@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from bot.errors import StoreError
 from bot.jobapi.models import AgentJob, Changes, CheckResult, JobDetails, PullRequestDetails, PullRequestState
@@ -63,6 +64,9 @@ async def propose(tools: Tools, instruction: Instruction, pushed: Edited) -> Out
     published: dict[str, object] = {"changes": pushed.changes, "pull_request": proposed.details}
     files = tools.repository.snapshot(pushed.commit)
     pictures = await asyncio.to_thread(shown_pictures, pushed.changes or Changes(), files, tools.masking.all)
+    if link := proposed.link:
+        at = partial(tools.pull_requests.picture_link, link, pushed.commit)
+        pictures = tuple(each.model_copy(update={"link": at(each.path)}) for each in pictures)
     published |= {"revision": pushed.commit, "pictures": pictures}
     details = pushed.details.model_copy(update={"reason": proposed.reason, **published})
     return Outcome(commit=pushed.commit, pr_link=proposed.link, details=details)

@@ -50,6 +50,10 @@ class PullRequests(Protocol):
         """
         ...
 
+    def picture_link(self, link: str, commit: str, path: str) -> str:
+        """Returns where people see a picture of the pull request at `link`, as it is in this commit."""
+        ...
+
     async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None, /) -> tuple[str, ...]:
         """Adds labels and a review request as configured; returns a sentence on each that could not be added."""
         ...

@@ -478,7 +478,7 @@ async def test_an_uploaded_picture_is_shown_in_a_post_with_its_key(world: SlackW
     thread = await world.posted()
     file = await world.chat.upload("form.png", PNG, words="The form")
     hostile = "<!channel> <@U0ANA> <https://evil.example|x>"
-    other = PagePicture("p2", f"{hostile}.png", hostile)
+    other = PagePicture("p2", f"{hostile}.svg", hostile, link="https://git.example/x.svg")
     await world.chat.post(thread, pictures(file, hostile, other))
     said = world.workspace.channels.messages("docs")[-1]
     assert said.blocks
@@ -488,7 +488,7 @@ async def test_an_uploaded_picture_is_shown_in_a_post_with_its_key(world: SlackW
     assert said.metadata == {"event_type": "pagehand_notice", "event_payload": {"key": "th1/pictures/1"}}
     assert "docs/form.png" not in words["text"]["text"]
     shown = words["text"]["text"]
-    assert [shown.count(f"<{LINK}>"), shown.count("<")] == [1, 1], "nothing else is a link or a mention"
+    assert [shown.count(f"<{LINK}>"), shown.count(f"<{other.link}>"), shown.count("<")] == [1, 1, 2]
     assert "<!" not in said.text
     assert "<@" not in said.text
     assert world.workspace.state.files.content(file) == PNG

@@ -63,8 +63,10 @@ async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server:
     async with keeping(server, **settings) as keeper:
         opened = await keeper.open(NewPullRequest(BRANCH, "Add a page", "Words.", who))
         assert await keeper.add_extras(opened, who) == ()
+        seen_at = keeper.picture_link(opened.link, "c0ffee", "docs/a b.png")
     record = server.pull_request(opened.number)
     assert (opened.link, opened.state) == (f"{server.url}/acme/docs/pull/1", PullRequestState.OPEN)
+    assert seen_at == f"{server.url}/acme/docs/blob/c0ffee/docs/a%20b.png"
     assert (record.title, record.base, record.draft) == ("Add a page", "main", True)
     assert record.body == "Words."
     assert (record.labels, record.reviewers) == (["docs", "good first issue"], ["ada"])

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from support.fakes.job_ports import ScriptedEditor
 from support.worlds.executor_world import details, executing
-from support.worlds.jobserver_world import JOB, WITHOUT_TLS, JobServerWorld, git, serving
+from support.worlds.jobserver_world import ADA, JOB, WITHOUT_TLS, JobServerWorld, git, serving
 
 from bot.jobserver.editors.interface import EditProgress, EditTask
 
@@ -49,7 +49,9 @@ async def test_a_picture_is_told_and_sent_until_the_change_is_without_it(world: 
     job = await world.done("Draw")
     digest = sha256(PNG).hexdigest()
     told = {"id": digest, "path": "docs/form.png", "alt": "The form", "mimetype": "image/png", "size": len(PNG)}
-    assert job["details"]["pictures"] == [told]
+    seen_at = f"{job['prLink']}/after/docs/form.png"
+    assert job["details"]["pictures"] == [told | {"link": seen_at}]
+    assert (await world.client.get(seen_at, auth=ADA)).content == PNG
     sent = await picture(world, job["id"], digest)
     assert (sent.status_code, sent.content, sent.headers["Content-Type"]) == (200, PNG, "image/png")
     assert sent.headers["X-Content-Type-Options"] == "nosniff"

@@ -68,12 +68,17 @@ def test_a_picture_that_no_page_shows_is_not_told(page: str, text: str) -> None:
     ("data", "kind"),
     [
         (PNG, "image/png"), (GIF, "image/gif"), (JPEG, "image/jpeg"), (b"<html><script>", None), (b"", None),
-        (b"RIFF1234WEBP", None), (b"<svg/>", None),
+        (b"RIFF1234WEBP", "image/webp"), (b"<svg/>", None),
     ],
 )  # fmt: skip
 def test_its_kind_is_that_of_its_first_bytes(data: bytes, kind: str | None) -> None:
     pictures = told({"a.md": "![x](x.png)", "x.png": data})
     assert [picture.mimetype for picture in pictures] == ([kind] if kind else [])
+
+
+def test_an_svg_is_told_by_its_name_and_has_no_kind() -> None:
+    (picture,) = told({"a.md": "![x](x.svg)", "x.svg": b"<svg/>"})
+    assert (picture.path, picture.mimetype) == ("x.svg", None)
 
 
 def test_of_fifty_pictures_the_first_are_told_and_deleted_ones_never() -> None:

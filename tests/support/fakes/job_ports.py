@@ -90,6 +90,9 @@ class FakePullRequests:
         self.kept.append(OpenedPullRequest(number, f"https://host/pulls/{number}", new.branch, PullRequestState.OPEN))
         return self.kept[-1]
 
+    def picture_link(self, link: str, commit: str, path: str) -> str:
+        return f"{link}/{commit}/{path}"
+
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         self.additions.append(addition)
 

@@ -76,6 +76,10 @@ class GitHubPullRequests:
         self._read: dict[int, tuple[float, Found]] = {}
         """What was read last, and until when it is new enough."""
 
+    def picture_link(self, link: str, commit: str, path: str) -> str:
+        """See PullRequests."""
+        return f"{link.rpartition('/pull/')[0]}/blob/{commit}/{quote(path)}"
+
     async def find(self, branch: str) -> OpenedPullRequest | None:
         found = await self._newest(branch, state="all")
         return found.opened() if found else None

@@ -13,6 +13,7 @@ from sqlalchemy import RowMapping, Select, delete, func, select, tuple_, update
 
 from bot.codehosts.pull_request import Check, CheckOutcome, PullRequest, Review, Verdict
 from bot.jobapi.models import PullRequestState, Requester
+from bot.jobserver.documents import PICTURE_FORMATS
 from bot.jobserver.errors import DecisionError, GitError, NoSuchBranchError, PullRequestNotFoundError, PushRejectedError
 from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
@@ -103,6 +104,10 @@ class LocalPullRequests:
         self._lock = asyncio.Lock()
         self._looked_at: dict[int, float] = {}
         """When git was asked about the open ones, in monotonic seconds."""
+
+    def picture_link(self, link: str, commit: str, path: str) -> str:  # noqa: ARG002 - the pages show the newest
+        """See PullRequests. Of formats that can contain scripts, the pages show only the name."""
+        return f"{link}/after/{quote(path)}" if path.lower().endswith(PICTURE_FORMATS) else link
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         if await self._newest(branch) is None:
