@@ -159,7 +159,7 @@ class TourStep(Enum):
     BE_REFUSED = "Act as Gia, a guest, and ask for something. She is refused, and told why."
 
 
-END = "That's the tour. Open Pagehand's Home to see your jobs, or hand over a message from its menu."
+END = "That's the tour. Begin a task with `plan:` to see a plan first, open Pagehand's Home, or hand over a message."
 
 _SHOWN_BY = {
     "card": (TourStep.ASK,),
