@@ -161,7 +161,7 @@ async def test_a_failure_counts_from_its_beginning_though_slack_asked_to_wait_be
     world.reading.refused["file F1"] = LIMITED
     await asked_with(world, NOTES, wait=290)
     world.reading.refused["file F1"] = FAILED
-    await world.pass_time(270)
+    await world.pass_time(300)  # of which 270 until the last attempt, at the slowest pace
     assert "You get the link only" in world.job_api.created[0]
 
 
