@@ -77,6 +77,10 @@ class JobClient:
         if kind == "ask" and await self._is_asked(job):
             await self._send(job, ANSWER, is_answer=True)
         await self._until_ended(job, 0.3)
+        async with asyncio.timeout(PATIENCE):
+            while _is_pending(job.ended):  # the server tries again to open its pull request, after a minute
+                await asyncio.sleep(1.0)
+                job.ended = await self._get(job)
 
     async def _send(self, job: SentJob, prompt: str, *, is_answer: bool = False) -> None:
         key = f"{job.number}/{len(job.prompts)}/{len(job.answers)}"
@@ -121,3 +125,8 @@ class JobClient:
                         return parsed
                 await asyncio.sleep(0.1)
         raise AssertionError(f"{method} {path} was not answered")
+
+
+def _is_pending(job: dict[str, Any]) -> bool:
+    pull_request = (job.get("details") or {}).get("pullRequest") or {}
+    return pull_request.get("state") == "pending"

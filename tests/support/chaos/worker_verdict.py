@@ -56,7 +56,7 @@ def _of_job(world: WorkerWorld, job: SentJob, rows: list[dict[str, Any]], pulls:
     for row in rows:
         yield from (f"instruction {row['number']}, {row['state']}: {fault}" for fault in _of_row(row, order))
     yield from _of_answers(job, rows, order, lines)
-    yield from _of_pull_requests(job, branch, commits, pulls)
+    yield from _of_pull_requests(job, branch, commits, pulls, is_unlucky=any(map(_is_unlucky, rows)))
     if job.ended.get("status") == "failed" and not any(row["state"] == "failed" for row in rows):
         yield f"it failed: {job.ended}"
 
@@ -65,12 +65,15 @@ def _of_row(row: Mapping[str, Any], order: list[int]) -> Iterator[str]:
     is_there = row["number"] in order
     if row["state"] == "done" and not is_there and row["prompt"] != ANSWER:
         yield "it has no commit"
-    # What was pushed is finished, unless its worker died in that too.
-    is_unlucky = row["attempts"] > MAX_ATTEMPTS + 1
-    if row["state"] == "failed" and ((is_there and not is_unlucky) or _DIED not in row["answer"]):
+    if row["state"] == "failed" and ((is_there and not _is_unlucky(row)) or _DIED not in row["answer"]):
         yield f"commit: {is_there}, {row['answer']!r}"
     if row["state"] == "stopped" and "stopped" not in row["answer"]:
         yield f"nothing says why: {row['answer']!r}"
+
+
+def _is_unlucky(row: Mapping[str, Any]) -> bool:
+    """Whether workers died in finishing what was pushed, too, so that it counts as failed."""
+    return bool(row["attempts"] > MAX_ATTEMPTS + 1)
 
 
 def _of_answers(job: SentJob, rows: list[dict[str, Any]], order: list[int], lines: list[str]) -> Iterator[str]:
@@ -82,13 +85,13 @@ def _of_answers(job: SentJob, rows: list[dict[str, Any]], order: list[int], line
 
 
 def _of_pull_requests(
-    job: SentJob, branch: str, commits: list[list[str]], pulls: list[dict[str, Any]]
+    job: SentJob, branch: str, commits: list[list[str]], pulls: list[dict[str, Any]], *, is_unlucky: bool
 ) -> Iterator[str]:
     mine = [pull for pull in pulls if pull["branch"] == branch]
     if len(mine) != bool(commits):
         yield f"{len(commits)} commits, {len(mine)} pull requests"
-    elif mine and not job.ended.get("prLink"):
-        yield "it does not name its pull request"
+    elif mine and not job.ended.get("prLink") and not is_unlucky:
+        yield f"it does not name its pull request: {job.ended}"
 
 
 def _broken(world: WorkerWorld, name: str) -> Iterator[str]:
