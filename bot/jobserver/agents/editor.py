@@ -9,8 +9,16 @@ from pathlib import Path
 from acp import schema
 
 from bot.jobapi.models import Hide, Mode
-from bot.jobserver.agents.connection import AgentConnection, Content, Started, in_words, started, with_options
-from bot.jobserver.agents.launch import AgentLaunch
+from bot.jobserver.agents.connection import (
+    AgentConnection,
+    Category,
+    Content,
+    Started,
+    in_words,
+    started,
+    with_options,
+)
+from bot.jobserver.agents.launch import MODEL, AgentLaunch
 from bot.jobserver.agents.pages import pages_read, proposed_pages
 from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
@@ -218,6 +226,9 @@ class AgentEditor:
                 run.log.line("[the earlier session cannot be opened: the conversation is given again]")
         if is_new := session is None:
             session = await connection.new_session(roots)
+        if task.model and Category.MODEL not in session.options and not run.launch.names_model:
+            words = f"lists no models, and {MODEL} is not in its settings: it cannot be told which one to use"
+            raise EditError(f"{run.launch.agent.name} {words}")
         session = await with_options(connection, session, run.launch.wanted, run.launch.dispensable)
         if session.options:
             run.log.line(f"[{in_words(session.options)}]")

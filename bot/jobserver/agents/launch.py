@@ -113,6 +113,12 @@ class AgentLaunch:
             placeholders={**self.placeholders, MODEL: model},
         )
 
+    @property
+    def names_model(self) -> bool:
+        """Whether the agent is told its model when it starts, or is known to list models in its session."""
+        told = (*self.agent.command, *self.variables.values())
+        return bool(self.agent.listed_models) or any(MODEL in text for text in told)
+
     def for_task(self, task: EditTask) -> "AgentLaunch":
         """Returns the launch for an instruction, with the model and effort that it asks for."""
         launch = self.choosing(task.model, task.effort)

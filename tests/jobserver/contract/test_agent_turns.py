@@ -371,6 +371,14 @@ async def test_an_instruction_chooses_its_model_and_effort(tmp_path: Path) -> No
     assert len(world.received("session/prompt")) == 2
 
 
+async def test_a_choice_that_an_agent_cannot_be_told_fails_the_job_before_its_turn(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, 'def turn(agent, text): agent.say("Done.")')
+    assert (await world.edit("go")).summary == "Done."
+    with pytest.raises(EditError, match=r"lists no models, and \{model\} is not in its settings"):
+        await world.edit("go", model="haiku")
+    assert len(world.received("session/prompt")) == 1
+
+
 @pytest.mark.parametrize("answer", ["options", "[]"])
 async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path, answer: str) -> None:
     """In that mode it may ask nobody."""
