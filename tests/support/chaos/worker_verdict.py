@@ -13,6 +13,10 @@ from bot.jobserver.pipeline.job_runner import MAX_ATTEMPTS
 _ROWS = "SELECT number, job_id, prompt, state, attempts, answer FROM instructions ORDER BY number"
 _PULLS = "SELECT branch FROM local_pull_requests"
 _TRAILERS = "--format=%H %(trailers:key=Pagehand-Instruction,valueonly,separator=%x20)"
+_RESUMED = """
+    SELECT i.job_id FROM instructions i JOIN chunks c ON c.file = i.log
+    WHERE convert_from(c.content, 'UTF8') LIKE '%the partial work was put back%'
+"""
 _DIED = "ended unexpectedly 3 times"
 AT_ONCE = 2.0
 """Seconds within which the agent of a cancelled job knows."""
@@ -32,15 +36,24 @@ async def faults(world: WorkerWorld, jobs: list[SentJob]) -> list[str]:
             found.append(
                 f"a cancelled job was told within {job.told_within} s, and ended within {job.stopped_within} s"
             )
+    resumed = {row["job_id"] for row in await world.fetch(_RESUMED)}
     known = {job.id for job in jobs}
     found += [f"nobody asked for {row['prompt']}" for row in rows if row["job_id"] not in known]
     for job in jobs:
         mine = [row for row in rows if row["job_id"] == job.id]
-        found += [f"job {job.number} ({job.id}): {fault}" for fault in _of_job(world, job, mine, pulls)]
+        found += [
+            f"job {job.number} ({job.id}): {fault}"
+            for fault in _of_job(world, job, mine, pulls, is_resumed=job.id in resumed)
+        ]
     return found
 
 
-def _of_job(world: WorkerWorld, job: SentJob, rows: list[dict[str, Any]], pulls: list[dict[str, Any]]) -> Iterator[str]:
+def _of_job(
+    world: WorkerWorld, job: SentJob, rows: list[dict[str, Any]], pulls: list[dict[str, Any]], *, is_resumed: bool
+) -> Iterator[str]:
+    """`is_resumed`: an attempt was handed what an interrupted one had written, and its agent, which knows nothing of
+    that, wrote it again.
+    """
     sent, recorded = [*job.prompts, *job.answers], [row["prompt"] for row in rows]
     if sorted(sent) != sorted(recorded):
         yield f"sent {sent}, recorded {recorded}"
@@ -51,6 +64,8 @@ def _of_job(world: WorkerWorld, job: SentJob, rows: list[dict[str, Any]], pulls:
     if order != sorted(set(order)):
         yield f"its commits are of the instructions {order}"
     lines = _lines(world, branch, job) if commits else []
+    if is_resumed:
+        lines = list(dict.fromkeys(lines))
     if len(lines) != len(set(lines)):
         yield f"its page has a line twice: {lines}"
     for row in rows:
