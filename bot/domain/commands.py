@@ -1,7 +1,7 @@
 """Parses what people type: the slash command, its options, words for Pagehand itself, and replies in a thread. Pure."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.domain.messages import BLANKS, unescape_keeping_mentions, with_names
@@ -27,15 +27,15 @@ MAX_NAME = 200
 _OPTION = re.compile(
     r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|(?P<dashed_short>plan|ask)(?::|(?=\s|\Z))"
     r"|(?P<dashed>project|mode|model|effort)(?:[:=]|\s++|\Z))"
-    r"|(?P<word>quiet)(?=\s|\Z)|(?P<project>(?i:project))[:=]"
-    r"|(?P<bare>(?i:mode(?=[:=]\s*+(?:plan|ask|edit)(?:\s|\Z))|(?:mode|model|effort)(?=[:=]\S)))[:=]\s*+"
-    r"|(?P<mark>[*_`])?(?P<short>(?i:plan|ask))(?(mark)[*_`]?+)[^\S\r\n]?:(?(mark)[*_`]?+)(?![^\S\r\n]*+[\r\n])"
+    r"|(?P<word>quiet)(?=\s|\Z)|(?P<project>(?i:project))[:=]|(?P<bare>(?i:mode|model|effort))[:=]\s*+"
+    r"|(?P<mark>[*_`])?(?P<short>(?i:plan|ask))(?(mark)[*_`]?+)[^\S\r\n]?:(?(mark)[*_`]?+)"
 )
-"""Dashes in front are accepted, as in a terminal. Without them, `Quiet` and `Model: …` may begin a sentence, and
-`Plan:` on a line of its own is a heading. Before words it is an option however it is written, as on a phone, in French
-or in bold: who is not shown a plan first cannot take back what is done.
+"""Dashes in front are accepted, as in a terminal. `Quiet` without them may begin a sentence. Before words, or above
+them, `plan:` is an option however it is written, as on a phone, in French or in bold: who is not shown a plan first
+cannot take back what is done.
 """
 _NAME_OF = {"flag": "quiet", "word": "quiet", "short": "mode", "dashed_short": "mode"}
+_OF_AGENT = frozenset({"mode", "model", "effort"})
 _QUOTATION_MARKS = "\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u300c\u300d"
 """A name is one word, so it needs none."""
 
@@ -67,18 +67,20 @@ NO_OPTIONS = Options()
 class WrongOption:
     """An option is malformed or there twice, so that nothing is started."""
 
+    name: str = field(default="", compare=False)
+
 
 def split_options(words: str) -> tuple[Options, str] | WrongOption:
     """Returns the options in front of a prompt, and the prompt."""
     said: dict[str, str] = {}
     words = words.strip(BLANKS)
     rest = latin(words)
-    while (match := _OPTION.match(rest)) is not None:
+    while (match := _OPTION.match(rest)) is not None and not _begins_a_sentence(match):
         group, written, after = str(match.lastgroup), match[str(match.lastgroup)].lower(), rest[match.end() :]
         name = _NAME_OF.get(group, written)
         value = (written, after) if group in _NAME_OF else _value(after)
         if name in said or value is None or (name == "mode" and value[0].lower() not in set(Mode)):
-            return WrongOption()
+            return WrongOption(name)
         said[name], rest = with_names(value[0], {})[:MAX_NAME], value[1].lstrip(BLANKS)
     mode = Mode(said["mode"].lower()) if "mode" in said else None
     agent = AgentOptions(mode, said.get("model", ""), said.get("effort", ""))
@@ -88,7 +90,21 @@ def split_options(words: str) -> tuple[Options, str] | WrongOption:
 def asks_for_another_way(words: str) -> bool:
     """Returns whether words begin with options about how the agent is to work, which only a new job can have."""
     split = split_options(words)
-    return not isinstance(split, WrongOption) and split[0].agent != AgentOptions()
+    return split.name in _OF_AGENT if isinstance(split, WrongOption) else split[0].agent != AgentOptions()
+
+
+def has_wrong_option(words: str) -> bool:
+    """Returns whether words begin with an option that cannot be read, so that they start nothing."""
+    return isinstance(split_options(words), WrongOption)
+
+
+def _begins_a_sentence(match: re.Match[str]) -> bool:
+    """Returns whether `Model: the new one` is about a model: after a blank, only what is nearly a mode is an option."""
+    name, after = match["bare"], match.string[match.end() :]
+    if name is None or not after or not match[0][-1].isspace():
+        return False
+    first = after.split(maxsplit=1)[0].strip(_PUNCTUATION).lower()
+    return name.lower() != "mode" or not any(_is_near(first, mode) for mode in Mode)
 
 
 def _value(text: str) -> tuple[str, str] | None:

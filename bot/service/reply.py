@@ -5,7 +5,7 @@ Pagehand (`!stop`), the request for a job, or talk between people.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.domain.commands import Options, ThreadWord
+from bot.domain.commands import Options, ThreadWord, has_wrong_option
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.stopping import was_stopped_after
 from bot.domain.messages import beginning
@@ -181,7 +181,8 @@ async def _revise_start(
     unchanged, and the new text is offered as a follow-up.
     """
     options, prompt = asked_in(reply)
-    still_asks = start.way_in is WayIn.DIRECT_MESSAGE or reply.mentions_us or reply.word is ThreadWord.NEW
+    to_us = start.way_in is WayIn.DIRECT_MESSAGE or reply.mentions_us or reply.word is ThreadWord.NEW
+    still_asks = to_us and not has_wrong_option(reply.text)
     gone = reply.withdrawn or (edits.certainly_unsent(start) and not still_asks)
     after = edits.revised(start, replace(reply, text="" if gone else prompt, withdrawn=gone))
     if after == start:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
-from bot.domain.commands import ThreadWord, asks_for_another_way, is_only_emoji, is_only_thanks
+from bot.domain.commands import ThreadWord, asks_for_another_way, has_wrong_option, is_only_emoji, is_only_thanks
 from bot.domain.jobs.job import Problem
 from bot.domain.projects import ReplyMode
 from bot.domain.requests.request import Reply
@@ -82,7 +82,7 @@ def _is_over(thread: Thread) -> bool:
 
 def asks_for_a_job(reply: Reply) -> bool:
     """Returns whether a message outside of any job asks for one, originally or after an early edit."""
-    if reply.withdrawn or not may_ask(reply.message_ts, reply.edited_at):
+    if reply.withdrawn or not may_ask(reply.message_ts, reply.edited_at) or has_wrong_option(reply.text):
         return False
     to_us = (reply.mentions_us or in_direct_message(reply)) and not (is_emoji_alone(reply) or is_thanks_alone(reply))
     return to_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments.files)

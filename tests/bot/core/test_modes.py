@@ -125,7 +125,7 @@ async def test_a_project_that_is_chosen_decides_the_mode(world: CoreWorld) -> No
     assert [call.mode for call in world.job_api.prompt_calls] == [Mode.EDIT, Mode.ASK]
 
 
-@pytest.mark.parametrize("words", ["plan: More", "ask: More", "quiet Mode:edit More", "model:opus-5 More"])
+@pytest.mark.parametrize("words", ["plan: More", "quiet Mode:edit More", "mode: paln More", "model:opus-5 More"])
 async def test_a_reply_that_begins_with_an_option_is_not_sent_as_mere_words(world: CoreWorld, words: str) -> None:
     """It might do what its writer wanted to be shown first. Edited, it is sent."""
     world.job_api.modes = True
@@ -146,6 +146,16 @@ async def test_an_edit_of_the_request_changes_its_mode_until_it_is_sent(world: C
     assert [call.mode for call in world.job_api.prompt_calls] == [Mode.PLAN, Mode.ASK]
     await world.revise(replace(mention, text="Do it", edited_at="3.0"), wait=60)
     assert world.chat.answers() == ["sent_as_asked"]
+
+
+async def test_options_that_cannot_be_read_start_nothing_in_a_thread_of_people(world: CoreWorld) -> None:
+    """Whoever received it tells its writer; an edit to such options takes the job back."""
+    world.job_api.modes = True
+    mention = Reply(ANA, "C1", "1.0", "2.0", "mode: paln Do it", mentions_us=True)
+    assert not await world.receive(mention, wait=60)
+    assert await world.receive(replace(mention, message_ts="3.0", text="Do it"))
+    await world.revise(replace(mention, message_ts="3.0", edited_at="4.0"), wait=60)
+    assert sent(world) == []
 
 
 async def test_a_reply_that_is_sent_again_keeps_its_mode(world: CoreWorld) -> None:

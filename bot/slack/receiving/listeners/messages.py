@@ -128,7 +128,8 @@ class MessageListeners:
             case commands.Aside() | commands.NoWords():
                 return
             case commands.FollowUp(prompt):
-                await self._record(message, prompt)
+                wrong = commands.has_wrong_option(prompt)
+                await self._record(message, prompt, no_job=context(WRONG_OPTION) if wrong else "")
             case commands.Word(ThreadWord.HELP):
                 await self._record(message, "", ThreadWord.HELP, no_job=help_text(context))
             case commands.UnclearWord(meant):

@@ -55,6 +55,14 @@ async def test_without_the_ability_nothing_is_sent_and_the_person_is_told(open_w
     assert world.job_api.created == []
 
 
+async def test_a_mention_with_options_that_cannot_be_read_is_answered(open_world: OpenWorld) -> None:
+    world = await open_world(JOB_API_MODES="true")
+    begins = await world.ben.say("docs", "It is wrong")
+    await world.ana.say("docs", f"{world.bot} mode: paln Fix it", thread_ts=begins.ts)
+    await world.private_message(world.ana, "I can't read the options")
+    assert world.job_api.created == []
+
+
 async def test_an_answer_of_our_job_server_is_made_a_change(open_world: OpenWorld, tmp_path: Path) -> None:
     """It is one post; a reply goes on asking, and changes pages from the press on."""
     repository = make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n\nThe colour is red.\n"})
