@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -95,7 +96,7 @@ async def _check_agent(
         yield SetupFinding("sandbox", is_ok=True, message=settings.sandbox)
         editor = agent_editor(settings, sandbox, environment, egress_for(settings), time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
-            async for finding in _run_trial(editor, Path(directory), limit):
+            async for finding in _run_trial(editor, settings.models, Path(directory), limit):
                 yield finding
     except JobServerError as error:
         yield SetupFinding("agent", is_ok=False, message=one_line(str(error), 1000))
@@ -115,7 +116,9 @@ def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFind
     )
 
 
-async def _run_trial(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[SetupFinding]:
+async def _run_trial(
+    editor: AgentEditor, models: Sequence[str], directory: Path, limit: float
+) -> AsyncIterator[SetupFinding]:
     task = EditTask(_PROMPT, Workspace(directory / "copy", directory / "home"), directory / "log")
     task.workspace.copy.mkdir()
     task.workspace.home.mkdir()
@@ -130,6 +133,10 @@ async def _run_trial(editor: AgentEditor, directory: Path, limit: float) -> Asyn
         return
     if started.options:
         yield SetupFinding("options", is_ok=True, message=started.options)
+    for model in models:
+        chosen = await editor.started(replace(task, model=model))
+        if chosen.refusal:
+            yield SetupFinding("models", is_ok=False, message=chosen.refusal)
     now = asyncio.get_running_loop().time
     began = now()
     try:

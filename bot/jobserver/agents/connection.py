@@ -286,7 +286,9 @@ class Started:
     refusal: str = ""
 
 
-async def started(connection: AgentConnection, wanted: Wanted, directory: str) -> Started:
+async def started(
+    connection: AgentConnection, wanted: Wanted, dispensable: Collection[Category], directory: str
+) -> Started:
     """Starts a session and sets the wanted options.
 
     Raises:
@@ -296,7 +298,8 @@ async def started(connection: AgentConnection, wanted: Wanted, directory: str) -
     version = one_line(f"{info.name} {info.version}") if info else "it does not report its version"
     try:
         session = await connection.new_session([directory])
-        return Started(version, options=in_words((await with_options(connection, session, wanted)).options))
+        session = await with_options(connection, session, wanted, dispensable)
+        return Started(version, options=in_words(session.options))
     except NotOfferedError as error:
         return Started(version, refusal=str(error))
     except EditError:  # such as a missing login, which the turn reports, too

@@ -149,7 +149,7 @@ class AgentEditor:
         """
         async with self._opened(task, EgressRefusals()) as (launch, prepared, log, redact):
             async with self._connected(prepared, log) as (_, connection):
-                start = await started(connection, launch.wanted, str(prepared.copy))
+                start = await started(connection, launch.wanted, launch.dispensable, str(prepared.copy))
             return Started(start.version, redact(start.options), redact(start.refusal))
 
     @contextlib.asynccontextmanager

@@ -64,12 +64,12 @@ class Choices:
         if request.proposal and request.job_id is None:
             raise RequestRejectedError("proposal: a new job has no plan yet")
         if request.mode not in self.modes:
-            words = "this project's editor cannot be kept from changing files, so it only takes"
-            raise RequestRejectedError(f"mode: {words} {', '.join(self.modes)}", 422)
+            words = "This project's agent can't be kept from changing pages, so it can't plan first or only answer."
+            raise RequestRejectedError(words, 422)
         for name, offered in (("model", self.models), ("effort", self.efforts)):
             if getattr(request, name) not in ("", *offered):
-                words = f"can be {', '.join(offered)}" if offered else "cannot be chosen"
-                raise RequestRejectedError(f"{name}: in this project, it {words}", 422)
+                words = f"these can: {', '.join(offered)}" if offered else "leave it out"
+                raise RequestRejectedError(f"This {name} can't be chosen in this project; {words}.", 422)
 
 
 _CHOSEN = ("mode", "model", "effort", "proposal")

@@ -426,6 +426,12 @@ async def test_the_check_lists_values_for_a_wrong_one_and_calls_no_model(
     assert f": it has {words}; set PAGEHAND_JOBSERVER_" in said
 
 
+async def test_the_check_names_a_model_that_may_be_chosen_and_that_the_agent_does_not_have(tmp_path: Path) -> None:
+    found = await findings(tmp_path, models="opus, sonet")
+    ((is_good, said),) = [(is_good, said) for name, is_good, said in found if name == "models"]
+    assert (is_good, "“sonet”: it has opus, haiku" in said) == (False, True)
+
+
 PNG = b"\x89PNG\r\n\x1a\n..."
 SAYS = """
 def turn(agent, text):

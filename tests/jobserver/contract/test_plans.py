@@ -252,10 +252,10 @@ async def test_only_a_message_of_the_same_mode_answers_a_question(jobs: Jobs) ->
 WANTED: Mapping[str, tuple[dict[str, Any], str]] = {
     "mode": (
         {"mode": Mode.ASK},
-        "mode: this project's editor cannot be kept from changing files, so it only takes edit",
+        "This project's agent can't be kept from changing pages, so it can't plan first or only answer.",
     ),
-    "model": ({"model": "gpt"}, "model: in this project, it can be opus, sonnet"),
-    "effort": ({"effort": "low"}, "effort: in this project, it cannot be chosen"),
+    "model": ({"model": "gpt"}, "This model can't be chosen in this project; these can: opus, sonnet."),
+    "effort": ({"effort": "low"}, "This effort can't be chosen in this project; leave it out."),
 }
 
 
@@ -452,7 +452,7 @@ REFUSED: Mapping[str, tuple[dict[str, Any], int, str]] = {
     ),
     "a plan without an id": ({"proposal": ""}, 400, "proposal: String should have at least 1 character"),
     "a new job's plan": ({"proposal": "p"}, 400, "proposal: a new job has no plan yet"),
-    "a model of nobody": ({"model": "opus"}, 422, "model: in this project, it cannot be chosen"),
+    "a model of nobody": ({"model": "opus"}, 422, "This model can't be chosen in this project; leave it out."),
 }  # fmt: skip
 
 
