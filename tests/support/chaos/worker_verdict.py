@@ -15,7 +15,7 @@ _PULLS = "SELECT branch FROM local_pull_requests"
 _TRAILERS = "--format=%H %(trailers:key=Pagehand-Instruction,valueonly,separator=%x20)"
 _RESUMED = """
     SELECT i.job_id FROM instructions i JOIN chunks c ON c.file = i.log
-    WHERE convert_from(c.content, 'UTF8') LIKE '%the partial work was put back%'
+    WHERE position('the partial work was put back'::bytea IN c.content) > 0
 """
 _DIED = "ended unexpectedly 3 times"
 AT_ONCE = 2.0
