@@ -49,6 +49,7 @@ class Figures:
 
 
 Ask = Callable[[int], Awaitable[object]]
+_BASES = ("bare client", "client")
 IN_FLIGHT = 50
 """Requests that a bare client makes at the same time."""
 
@@ -131,12 +132,11 @@ async def compare(options: argparse.Namespace) -> None:
             rounds.append({"bare client": floor, "client": client} | await polling(api, options))
         for name in rounds[0]:
             rate, cpu = median(each[name].rate for each in rounds), median(each[name].cpu for each in rounds)
-            of_bare = median(each[name].cpu / each["bare client"].cpu for each in rounds)
-            of_ours = median(each[name].cpu / each["client"].cpu for each in rounds)
-            of_rate = median(each[name].rate / each["client"].rate for each in rounds)
+            of_bare, of_ours = (median(each[name].cpu / each[base].cpu for each in rounds) for base in _BASES)
+            bare_rate, our_rate = (median(each[name].rate / each[base].rate for each in rounds) for base in _BASES)
             sys.stdout.write(
-                f"{name:>12}: {rate:5.0f} a second (x{of_rate:.2f} of our client), {cpu:.3f} ms of CPU each "
-                f"(x{of_bare:.2f} of the bare client, x{of_ours:.2f} of ours)\n"
+                f"{name:>12}: {rate:5.0f} a second (x{bare_rate:.2f} of the bare client, x{our_rate:.2f} of ours), "
+                f"{cpu:.3f} ms of CPU each (x{of_bare:.2f}, x{of_ours:.2f})\n"
             )
         await api.aclose()
 
