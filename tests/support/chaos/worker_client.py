@@ -28,7 +28,9 @@ class SentJob:
     answers: list[str] = field(default_factory=list)
     told_within: float | None = None
     stopped_within: float | None = None
-    """Seconds from the cancellation until its agent knew, and to the end, if nothing was done to any process."""
+    """Seconds from the cancellation until its agent knew, if it had begun, and to the end, if nothing was done to any
+    process: without what the slowest look at the job took meanwhile, as the measure of a busy machine.
+    """
     ended: dict[str, Any] = field(default_factory=dict)
 
 
@@ -91,17 +93,23 @@ class JobClient:
     async def _cancel(self, job: SentJob) -> None:
         began, asked_at = time.monotonic(), time.time()
         await self._request("POST", f"{JOB}/{job.id}/cancel")
-        await self._until_ended(job, 0.05)
+        slowest = await self._until_ended(job, 0.05)
         if self._world.is_calm:
-            job.stopped_within = job.told_within = time.monotonic() - began
+            job.stopped_within = time.monotonic() - began - slowest
             for told in self._world.directory.glob(f"worker-*/cancelled-{job.number}"):
-                job.told_within = told.stat().st_mtime - asked_at
+                job.told_within = told.stat().st_mtime - asked_at - slowest
 
-    async def _until_ended(self, job: SentJob, pause: float) -> None:
+    async def _until_ended(self, job: SentJob, pause: float) -> float:
+        """Returns how many seconds the slowest look took."""
+        slowest = 0.0
         async with asyncio.timeout(PATIENCE):
-            while (seen := await self._get(job))["status"] == "active":  # noqa: ASYNC110 - it ends in another process
+            while True:
+                began = time.monotonic()
+                job.ended = await self._get(job)
+                slowest = max(slowest, time.monotonic() - began)
+                if job.ended["status"] != "active":
+                    return slowest
                 await asyncio.sleep(pause)
-        job.ended = seen
 
     async def _is_asked(self, job: SentJob) -> bool:
         """Waits until the job asks, or ends."""
