@@ -112,7 +112,7 @@ PLAN_FIRST = (Project("guides", abilities=PLANS, mode=Mode.PLAN),)
 @pytest.mark.parametrize(
     ("world", "typed", "ticked", "tick", "asked"),
     [
-        (AS_SAID, "", False, None, AgentOptions(Mode.EDIT)),
+        (AS_SAID, "", False, None, AgentOptions()),
         (AS_SAID, "", False, ["plan"], AgentOptions(Mode.PLAN)),
         (PLAN_FIRST, "", True, None, AgentOptions(Mode.PLAN)),
         (PLAN_FIRST, "", True, [], AgentOptions(Mode.EDIT)),
@@ -125,7 +125,7 @@ PLAN_FIRST = (Project("guides", abilities=PLANS, mode=Mode.PLAN),)
 async def test_the_form_has_a_box_for_a_plan_first(
     world: SlackWorld, ana: Actor, typed: str, asked: AgentOptions, *, ticked: bool | None, tick: Any
 ) -> None:
-    """It begins as the command or the settings say."""
+    """It begins as the command or the settings say. Who leaves it unticked leaves it to the chosen project."""
     assert (await ana.command("docs", "/docs", typed)).ok
     view = await shown(world, ana, "New job")
     assert ("plan" in ids(view)) is (ticked is not None)

@@ -40,13 +40,14 @@ class ChosenOption(LenientModel):
 
 
 class Element(LenientModel):
-    """A button or menu that was used, or the content of an input."""
+    """A button or menu that was used, or the content of an input; in a view's block, as it was shown first."""
 
     action_id: Text = ""
     action_ts: Text = ""
     value: Text = ""
     selected_option: ChosenOption = ChosenOption()
     selected_options: Objects[ChosenOption] = ()
+    initial_options: Objects[ChosenOption] = ()
     selected_conversation: Text = ""
 
 
@@ -108,6 +109,7 @@ class ViewBlock(LenientModel):
 
     block_id: Text = ""
     label: BlockLabel = BlockLabel()
+    element: Element = Element()
 
 
 def _inputs(values: object) -> dict[str, Any]:
@@ -151,9 +153,10 @@ class SlackView(InstalledView):
         return self._input(block_id).selected_option.value
 
     def ticked(self, block_id: str) -> bool | None:
-        """Returns whether a box is ticked; None if it is not shown."""
-        shown = self.state.values.get(block_id)
-        return None if shown is None else bool(shown.selected_options)
+        """Returns whether a box is ticked; None if it is not shown, or as unticked as at first."""
+        now = bool(self._input(block_id).selected_options)
+        began = any(block.element.initial_options for block in self.blocks if block.block_id == block_id)
+        return now if now or began else None
 
     def channel(self, block_id: str) -> str:
         """Returns the chosen channel; empty if none is chosen."""
