@@ -137,6 +137,14 @@ def _found(show: Renderer, link: str, *, changed: bool) -> Markup:
     return show(words, link=show.link(link))
 
 
+def _unwanted(show: Renderer, thread: "Thread") -> list[Markup]:
+    """Returns a line for below a new pull request of a job whose plan nobody has seen: its job API ignores modes."""
+    if thread.mode is not Mode.PLAN or thread.state.planning.proposal_id:
+        return []
+    words = "Only a plan was asked for, but pages were changed: this project's agent can't show a plan first."
+    return [show(f"{words} Please tell whoever installed Pagehand.")]
+
+
 def _because(show: Renderer, words: Markup, report: JobReport, *, otherwise: Markup) -> list[Markup]:
     """Returns words that end in a colon with the reason, without what it repeats of them; other words if it says
     nothing more.
@@ -183,7 +191,7 @@ class JobEnd(_InRound, Addressed):
     def tell(self, show: Renderer, thread: "Thread") -> Said:
         """Says the outcome, the pull request, and the size of the change."""
         report, told = self.report or JobReport(), show.mentioned
-        first, *more = self._outcome(show, report)
+        first, *more = [*self._outcome(show, report), *(_unwanted(show, thread) if self.new else [])]
         if told and not (isinstance(self, JobStopped) and told == self.person_id):
             first = show("{who} {words}", who=show.person(told), words=first)
         size = _size(show, report.changes) if self.link else NOTHING
@@ -365,7 +373,7 @@ class PullRequestFound(NoticeContent, kind="pull_request_found"):
         found = _found(show, self.link, changed=self.changed)
         if show.mentioned:
             found = show("{who} {words}", who=show.person(show.mentioned), words=found)
-        return Said(found, open_button(self.link))
+        return Said(joined([found, *_unwanted(show, thread)], "\n"), open_button(self.link))
 
     @staticmethod
     def key(link_digest: str) -> NoticeKey:

@@ -14,9 +14,10 @@ from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import JobDetails, Mode
-from bot.notices.job import JobFinished
+from bot.notices.job import JobFinished, PullRequestFound
 from bot.notices.questions import RequestRefused
 from bot.notices.requests import RequestRejected
+from bot.slack.rendering.message_context import MessageContext
 
 PLAN, ASK = AgentOptions(Mode.PLAN), AgentOptions(Mode.ASK, "opus-5", "high")
 
@@ -135,6 +136,20 @@ async def test_a_reply_that_begins_with_an_option_is_not_sent_as_mere_words(worl
     assert (len(sent(world)), world.chat.answers()) == (1, ["reply_not_sent_options"])
     await world.revise(Reply(ANA, "C1", ts, "5.0", "More", edited_at="9.0"), wait=10)
     assert [prompt for prompt, *_ in sent(world)] == ["Do it", "More"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_job_api_that_ignores_the_mode_is_told_of_once(world: CoreWorld, *, late: bool) -> None:
+    world.job_api.modes = True
+    ts = await asked(world, a_job())
+    if late:
+        await world.show("completed", wait=60)
+    await world.show("completed", "https://git.example/1", wait=60)
+    await world.reply(ts, "More", "500.0", wait=10)
+    await world.show("completed", "https://git.example/1", JobDetails(summary="Again."), wait=60)
+    posts = [each for each in world.chat.messages if isinstance(each.message, JobFinished | PullRequestFound)]
+    said = [each.message.tell(MessageContext(), world.chat.shown_by_key[each.key]).words for each in posts]
+    assert [number for number, words in enumerate(said) if "Only a plan was asked for" in words] == [1 if late else 0]
 
 
 async def test_an_edit_of_the_request_changes_its_mode_until_it_is_sent(world: CoreWorld) -> None:
