@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import logging
 import re
+import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -239,8 +240,8 @@ class JobApiHandlers:
     async def _submit(
         self, project: ProjectApi, request: web.Request, job_id: str | None, *, status: int
     ) -> web.Response:
-        key = request.headers.get("Idempotency-Key")
-        if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
+        key = request.headers.get("Idempotency-Key", secrets.token_hex())
+        if not _IDEMPOTENCY_KEY.fullmatch(key):
             raise RequestRejectedError("Idempotency-Key must be 1 to 255 visible ASCII characters")
         body = _parsed(PromptBody, await request.read())
         limit = self.max_prompt_characters

@@ -212,8 +212,6 @@ class JobStore:
 
 
 async def _kept_answer(session: Session, project_id: str, request: PromptRequest) -> AgentJob | None:
-    if request.idempotency_key is None:
-        return None
     of_key = (answers.c.project_id == project_id, answers.c.key == request.idempotency_key)
     row = await session.first(select(answers.c.fingerprint, answers.c.answer).where(*of_key))
     if row is None:
@@ -224,10 +222,9 @@ async def _kept_answer(session: Session, project_id: str, request: PromptRequest
 
 
 async def _keep_answer(session: Session, project_id: str, request: PromptRequest, job: AgentJob) -> None:
-    if request.idempotency_key is not None:
-        values = {"key": request.idempotency_key, "project_id": project_id, "fingerprint": request.fingerprint}
-        kept = {"answer": job.model_dump_json(), "created_at": session.time(), "job_id": job.id}
-        await session.execute(insert(answers).values(values | kept))
+    values = {"key": request.idempotency_key, "project_id": project_id, "fingerprint": request.fingerprint}
+    kept = {"answer": job.model_dump_json(), "created_at": session.time(), "job_id": job.id}
+    await session.execute(insert(answers).values(values | kept))
 
 
 async def _check_uploaded(session: Session, project_id: str, files: Sequence[AttachedFile]) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -79,13 +80,14 @@ _CHOSEN = ("mode", "model", "effort", "proposal")
 class PromptRequest:
     """A client's request for a new job of its project (no job id), or a message to one.
 
-    `words`: the part of the prompt that is the person's own; None if all of it is. `request_id` is for the log.
-    `model`, `effort`: wanted for it, if any. `proposal`: the id of the plan that it accepts, if any.
+    `idempotency_key`: the client's, or one of our own, since the answer to a commit may be lost. `words`: the part of
+    the prompt that is the person's own; None if all of it is. `request_id` is for the log. `model`, `effort`: wanted
+    for it, if any. `proposal`: the id of the plan that it accepts, if any.
     """
 
     prompt: str
     job_id: str | None = None
-    idempotency_key: str | None = None
+    idempotency_key: str = field(default_factory=secrets.token_hex)
     requester: Requester | None = None
     files: tuple[AttachedFile, ...] = ()
     words: str | None = None

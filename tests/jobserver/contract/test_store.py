@@ -230,7 +230,7 @@ class Jobs:
         self.store = self.retention = JobStore(self.database, "docs", rate_limit=100_000)
         self.queue = InstructionQueue(self.database)
 
-    async def finished(self, key: str | None = None, link: str | None = "http://x/pulls/1") -> str:
+    async def finished(self, key: str, link: str | None = "http://x/pulls/1") -> str:
         """Adds a job with an instruction on each of two branches."""
         job = await self.store.submit(PromptRequest("one", None, key), TEMPLATE)
         taken = await self.taken(job.id)
@@ -262,7 +262,7 @@ async def jobs(jobs_database: str) -> AsyncIterator[Jobs]:
 
 
 async def test_a_deleted_job_loses_its_rows_but_keeps_its_proposed_branches(jobs: Jobs) -> None:
-    gone, unproposed = await jobs.finished("k-1"), await jobs.finished(link=None)
+    gone, unproposed = await jobs.finished("k-1"), await jobs.finished("k-0", link=None)
     jobs.time += 2 * DAY
     kept = await jobs.finished("k-2")
     await jobs.delete_old()
@@ -270,11 +270,31 @@ async def test_a_deleted_job_loses_its_rows_but_keeps_its_proposed_branches(jobs
         with pytest.raises(RequestRejectedError):
             await jobs.store.get(job_id)
     rows = [await jobs.database.rows(select(table.c.job_id)) for table in (instructions, answers)]
-    assert [[row["job_id"] for row in of_table] for of_table in rows] == [[kept, kept], [kept]]
+    assert [[row["job_id"] for row in of_table] for of_table in rows] == [[kept, kept]] * 2
     expected = {f"pagehand/{gone}", f"pagehand/{gone}-2", f"pagehand/{unproposed}"}
     assert set(await jobs.retention.old_branches()) == expected, "a branch that nobody could review stays"
     anew = await jobs.store.submit(PromptRequest("other", None, "k-1"), TEMPLATE)
     assert anew.id != gone, "a key of a deleted job is free again"
+
+
+async def test_a_request_whose_commit_is_not_answered_is_recorded_once(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a key and without."""
+    commit, answered = jobs.database._database.run, [0]
+
+    async def loses_each_other_answer(work: Any, **how: Any) -> object:
+        answer = await commit(work, **how)
+        answered[0] += 1
+        if answered[0] % 2:
+            raise TimeoutError
+        return answer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs.database._database, "run", loses_each_other_answer)
+        for request in (PromptRequest("one"), PromptRequest("two", None, "k-1")):
+            await jobs.store.submit(request, TEMPLATE)
+    assert len(await jobs.database.rows(select(table_of_jobs.c.id))) == 2
 
 
 async def test_requests_at_once_share_a_key_and_keep_the_limit(jobs: Jobs) -> None:
@@ -446,7 +466,7 @@ async def test_claims_at_once_take_different_instructions(jobs: Jobs) -> None:
 
 
 async def test_old_jobs_are_deleted_once_however_many_processes_do_it(jobs: Jobs) -> None:
-    gone = [await jobs.finished() for _ in range(4)]
+    gone = [await jobs.finished(f"k-{number}") for number in range(4)]
     jobs.time += 2 * DAY
     await asyncio.gather(*(jobs.retention.archive(DAY, DAY) for _ in range(4)))
     jobs.time += 2 * DAY
@@ -472,7 +492,7 @@ async def test_branches_of_ended_pull_requests_are_deleted_despite_a_failing_one
     jobs: Jobs, caplog: pytest.LogCaptureFixture
 ) -> None:
     branches, pull_requests = Branches(), FakePullRequests()
-    ids = sorted([await jobs.finished() for _ in range(3)])
+    ids = sorted([await jobs.finished(f"k-{number}") for number in range(3)])
     jobs.time += 2 * DAY
     await jobs.delete_old()
     branches.stuck = f"pagehand/{ids[0]}"
