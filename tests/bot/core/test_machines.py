@@ -49,6 +49,21 @@ def test_a_plan_is_started_once_and_by_a_press_whatever_happens(sqlite_template:
     run_machine(Plans, partial(SqliteDatabase, sqlite_template), runs=100, steps=20)
 
 
+def on_postgresql(kind: type[Machine], *, runs: int, steps: int) -> None:
+    try:
+        with postgres_server(fsync="off", full_page_writes="off") as server:
+            run_machine(kind, partial(PostgresDatabase, server), runs=runs, steps=steps)
+    except NoPostgres as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.promise("plans")
+@pytest.mark.full
+@pytest.mark.postgres
+def test_a_plan_is_started_once_and_by_a_press_on_postgresql() -> None:
+    on_postgresql(Plans, runs=10, steps=20)
+
+
 class Orders(Controls, Environment, Instances):
     """Without faults: only people who act at the same time."""
 
@@ -73,8 +88,4 @@ def test_whatever_people_do_each_message_is_routed_once(sqlite_template: Path, k
 @pytest.mark.skipif(not LONG, reason="on PostgreSQL in the long profile only")
 @KINDS
 def test_whatever_people_do_each_message_is_routed_once_on_postgresql(kind: type[Machine]) -> None:
-    try:
-        with postgres_server(fsync="off", full_page_writes="off") as server:
-            run_machine(kind, partial(PostgresDatabase, server), runs=4, steps=18)
-    except NoPostgres as error:
-        pytest.skip(str(error))
+    on_postgresql(kind, runs=4, steps=18)
