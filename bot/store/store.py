@@ -4,11 +4,12 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
-from sqlalchemy import and_, delete, update
+from sqlalchemy import Double, Table, Update, bindparam, case, delete, or_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.requests.audit import AuditEntry
 from bot.domain.requests.request import Request
+from bot.queue.claims import NOW
 from bot.queue.engine import DatabaseConnection, open_database
 from bot.queue.errors import StoreTimings, retry_transient
 from bot.queue.postgres import PostgresPool
@@ -149,6 +150,25 @@ _LARGEST_STEP_BACK = 30.0
 """Seconds by which the database's clock may fall behind ours before it counts as set back."""
 
 
+def _pulling_in(table: Table) -> Update:
+    due_at, claimed_until = table.c.due_at, table.c.claimed_until
+    far_due = due_at > NOW + (_LATEST_READ if table is pull_requests else _FURTHEST_AHEAD)
+    far_claimed = claimed_until > NOW + _FURTHEST_AHEAD
+    # Only due rows can be claimed, so the index of due rows finds both.
+    far = update(table).where(due_at.is_not(None), or_(far_due, far_claimed))
+    return far.values(
+        due_at=case((far_due, NOW), else_=due_at),
+        claimed_until=case((far_claimed, bindparam("lease_end", type_=Double)), else_=claimed_until),
+    )
+
+
+_PULL_IN = (
+    *map(_pulling_in, (polls, pull_requests, requests, request_files, notices, homes, gaps)),
+    # Slack may have asked to wait longer; at worst it asks again.
+    delete(slack_calls).where(slack_calls.c.tat > NOW + _FURTHEST_AHEAD),
+)
+
+
 async def open_store(
     url: str,
     *,
@@ -272,14 +292,5 @@ class SqlStore:
         now = await self._now(connection)
         # SQLite's only process has just started, so nothing is claimed; on PostgreSQL others may be working.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
-        for table in (polls, pull_requests, requests, request_files, notices, homes, gaps):
-            ahead = _LATEST_READ if table is pull_requests else _FURTHEST_AHEAD
-            for column, latest, most in (
-                (table.c.due_at, now, ahead),
-                (table.c.claimed_until, lease_end, _FURTHEST_AHEAD),
-            ):
-                # Only due rows can be claimed, so the index of due rows finds both.
-                far = and_(table.c.due_at.is_not(None), column > now + most)
-                await connection.execute(update(table).where(far).values({column: latest}))
-        # Slack may have asked to wait longer; at worst it asks again.
-        await connection.execute(delete(slack_calls).where(slack_calls.c.tat > now + _FURTHEST_AHEAD))
+        for statement in _PULL_IN:
+            await connection.execute(statement, {"now": now, "lease_end": lease_end})

@@ -155,10 +155,11 @@ async def test_an_unsigned_oversized_body_is_refused(door: Door, caplog: pytest.
     assert PLANTED.decode() not in caplog.text
 
 
-BOMB_BODY = gzip.compress(b"a" * 50_000_000)
+BOMB = gzip.compress(b"a" * 3_000_000)
+"""The longest allowed body, in 3,000 bytes."""
 
 
-@pytest.mark.parametrize("body", [BOMB_BODY, b"not gzip at all"], ids=["a bomb", "not gzip"])
+@pytest.mark.parametrize("body", [BOMB, b"not gzip at all"], ids=["a bomb", "not gzip"])
 @pytest.mark.parametrize("encoding", ["gzip", "identity, gzip", "x"])
 async def test_compressed_bodies_are_refused(door: Door, body: bytes, encoding: str) -> None:
     """Slack sends none; they are not decompressed, signed or not."""
@@ -274,12 +275,11 @@ def chunk(content: bytes) -> bytes:
 
 
 CHUNKED, ZIPPED = "Transfer-Encoding: chunked", "Content-Encoding: gzip"
-BOMB = chunk(gzip.compress(b"a" * 3_000_000))
-"""The longest allowed body, in 3,000 bytes; it never ends."""
+ENDLESS_BOMB = chunk(BOMB)
 ATTACKS = {
-    "bombs": head(CHUNKED, ZIPPED) + BOMB,
-    "bombs that look signed": head(CHUNKED, ZIPPED, *in_form()) + BOMB,
-    "bombs elsewhere": head(CHUNKED, ZIPPED, *in_form(), path="/nowhere") + BOMB,
+    "bombs": head(CHUNKED, ZIPPED) + ENDLESS_BOMB,
+    "bombs that look signed": head(CHUNKED, ZIPPED, *in_form()) + ENDLESS_BOMB,
+    "bombs elsewhere": head(CHUNKED, ZIPPED, *in_form(), path="/nowhere") + ENDLESS_BOMB,
     "large bodies": head("Content-Length: 3000000", *in_form()) + b"a" * 2_900_000,
     "large chunks": head(CHUNKED, *in_form()) + chunk(b"a" * 65_536) * 40,
     "tiny chunks": head(CHUNKED, *in_form()) + chunk(b"a") * 100_000,

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -45,16 +45,21 @@ SHOWN = frozenset({"Markup", "button", "link_button", "plain_text", "paragraph",
 """Functions that turn a text into something visible."""
 
 
-def test_words_are_short_and_plain() -> None:
-    for place, words in TABLE:
+@pytest.fixture(scope="module")
+def table() -> Sequence[tuple[str, str]]:
+    return [each for path in [*NOTICES, *RENDERING] for each in texts(path)]
+
+
+def test_words_are_short_and_plain(table: Sequence[tuple[str, str]]) -> None:
+    for place, words in table:
         assert len(SENTENCE.findall(words)) <= 2, (place, words)
         assert len(words) <= LONGEST, (place, words)
         assert JARGON.search(words) is None, (place, words)
         assert "  " not in words.strip(), (place, words)
 
 
-def test_sentences_are_unique() -> None:
-    said = [words for _, words in TABLE if SENTENCE.search(words)]
+def test_sentences_are_unique(table: Sequence[tuple[str, str]]) -> None:
+    said = [words for _, words in table if SENTENCE.search(words)]
     assert {words for words in said if said.count(words) > 1} == set()
 
 
@@ -104,6 +109,3 @@ def is_silent(node: ast.AST) -> bool:
             return True
         case _:
             return False
-
-
-TABLE = [each for path in [*NOTICES, *RENDERING] for each in texts(path)]

@@ -3,6 +3,7 @@ bot.slack.receiving.listeners.openings.
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -86,8 +87,8 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
             await handle(ClickPayload.read(body), dependencies)
             await ack()
 
-        for action_id in action_ids:
-            app.action(action_id)(on_click)
+        # One pattern is looked up sooner than a listener for each.
+        app.action(re.compile(rf"\A(?:{'|'.join(map(re.escape, action_ids))})\Z"))(on_click)
 
     on(RECORDED, handle_click)
     on(SAYING_FOLLOW_UPS, handle_follow_up)
