@@ -5,17 +5,21 @@ import contextlib
 import os
 import secrets
 import shlex
+import signal
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
+from support.libfaketime import LIBFAKETIME
 from support.servers.postgres import PostgresServer
 from support.worlds.agent_world import scripted
 from support.worlds.hostile_world import needs_bubblewrap
-from support.worlds.jobserver_process import JobServerProcess, job_server_process
+from support.worlds.jobserver_process import PAGEHAND, JobServerProcess, job_server_process
 from support.worlds.jobserver_world import JOB, KEY, git, make_bare, until
 
 from bot.jobserver.composition import Role
@@ -33,7 +37,8 @@ class Machines:
     """An API process, and workers."""
 
     def __init__(self, folder: Path, url: str, pagehand: Sequence[str], stack: AsyncExitStack) -> None:
-        self.folder, self._pagehand, self._stack, self.path = folder, pagehand, stack, os.environ["PATH"]
+        self.folder, self.url, self.pagehand, self._stack = folder, url, pagehand, stack
+        self.environment = dict(os.environ)
         self.repository = make_bare(folder / "manual.git", {"docs/start.md": "# Start\n\nTeh end.\n"})
         self._settings = {
             "REPOSITORY": f"file://{self.repository}", "DATABASE_URL": url, "METRICS_TOKEN": TOKEN, "EDITOR": "builtin",
@@ -41,9 +46,8 @@ class Machines:
         }  # fmt: skip
 
     async def start(self, name: str, *arguments: str, **settings: str) -> JobServerProcess:
-        environment = {**os.environ, "PATH": self.path}
         given = {**self._settings, **settings}
-        started = job_server_process(self.folder / name, given, self._pagehand, environment, arguments)
+        started = job_server_process(self.folder / name, given, self.pagehand, self.environment, arguments)
         return await self._stack.enter_async_context(started)
 
     async def api(self) -> JobServerProcess:
@@ -58,7 +62,7 @@ class Machines:
             "ALLOW_ROOT": "true",
         }
         environment = {**os.environ, **{PREFIX + name: value for name, value in given.items()}}
-        command = (*self._pagehand, "jobserver", "--without-worker", "--check")
+        command = (*self.pagehand, "jobserver", "--without-worker", "--check")
         process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.PIPE)
         return (await process.communicate())[0].decode()
 
@@ -125,7 +129,7 @@ async def test_a_worker_begins_only_what_works_where_it_is(machines: Machines, t
     assert await problems(api) == [words]
     with pytest.raises(AssertionError):  # it ends, and says what is missing
         await machines.worker("without", **command)
-    machines.path = f"{program.parent}:{machines.path}"
+    machines.environment["PATH"] = f"{program.parent}:{machines.environment['PATH']}"
     await machines.worker("with", **command)
     assert (await api.ended(job))["status"] == "completed"
     assert not await problems(api)
@@ -146,6 +150,38 @@ async def test_a_job_goes_on_elsewhere_when_its_worker_is_stopped_or_killed(mach
         commits = git(machines.repository, "log", "--format=%s", f"pagehand/{job}", "--not", "main").split("\n")
         assert [subject for subject in commits if subject] == [SLOWLY]
         one = two
+
+
+@pytest.mark.full
+@pytest.mark.postgres
+@pytest.mark.promise("jobs once")
+@pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
+async def test_a_worker_whose_host_slept_adds_no_second_commit(machines: Machines, tmp_path: Path) -> None:
+    """It finds its wall clock two minutes later, and its lease another's."""
+    api, clock, forked = await machines.api(), tmp_path / "clock", machines.pagehand
+    await asyncio.to_thread(clock.write_text, "+0")
+    faked = {"LD_PRELOAD": LIBFAKETIME, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    machines.environment |= faked | {"FAKETIME_CACHE_DURATION": "1"}
+    machines.pagehand = (sys.executable, *PAGEHAND)
+    asleep = await machines.worker("asleep")
+    job = await api.create(SLOWLY)
+    await until(partial(activity, api, job))
+    os.kill(asleep.pid, signal.SIGSTOP)
+    await asyncio.to_thread(clock.write_text, "+120")
+    connection = await asyncpg.connect(machines.url)
+    await connection.execute("UPDATE instructions SET claimed_until = '2000-01-01T00:00:00.000000Z'")
+    machines.environment, machines.pagehand = dict(os.environ), forked
+    await machines.worker("awake")
+
+    async def is_taken() -> bool:
+        return bool(await connection.fetchval("SELECT attempts FROM instructions") == 2)
+
+    await until(is_taken)
+    os.kill(asleep.pid, signal.SIGCONT)
+    assert await patiently(api, job) == "completed"
+    await connection.close()
+    commits = git(machines.repository, "log", "--format=%s", f"pagehand/{job}", "--not", "main").split("\n")
+    assert [subject for subject in commits if subject] == [SLOWLY]
 
 
 PLANS = """

@@ -99,8 +99,10 @@ class Worker:
         await self.editing()
         await append_prompt(task, progress)
 
-    def fall_asleep(self) -> None:
-        self.queue.is_cut_off = True
+    def fall_asleep(self, *, is_counted: bool = False) -> None:
+        """It does not find out that its lease is over; unless its clock counts the sleep, and it can look."""
+        self.queue.is_cut_off = not is_counted
+        self.hurried += LEASE if is_counted else timedelta()
         self.world.now.ahead += LEASE
 
     @property
@@ -114,9 +116,9 @@ class Workers:
     def __init__(self, first: Worker, second: Worker) -> None:
         self.first, self.second, self.world = first, second, first.world
 
-    async def taken_over(self) -> None:
+    async def taken_over(self, *, is_counted: bool = False) -> None:
         """The first one sleeps past its lease, and the other one takes over."""
-        self.first.fall_asleep()
+        self.first.fall_asleep(is_counted=is_counted)
         await self.second.world.runner.start()
 
 
@@ -149,14 +151,15 @@ async def test_each_instruction_is_done_by_one_worker(workers: Workers) -> None:
         assert world.subjects(f"pagehand/{job.id}") == ["more", f"job {number}"]
 
 
+@pytest.mark.parametrize("is_counted", [False, True], ids=["its clock stood still", "its clock counted the sleep"])
 async def test_what_one_asleep_was_editing_is_done_again_and_its_own_work_dropped(
-    workers: Workers, caplog: pytest.LogCaptureFixture
+    workers: Workers, caplog: pytest.LogCaptureFixture, *, is_counted: bool
 ) -> None:
     world, first = workers.world, workers.first
     first.editing.hold()
     job = await world.submit("one")
     await first.editing.reached.wait()
-    await workers.taken_over()
+    await workers.taken_over(is_counted=is_counted)
     done = await world.ended(job.id)
     first.editing.let_go()
     await until(lambda: _holds("its outcome is dropped" in caplog.text))
