@@ -24,6 +24,7 @@ from bot.jobserver.store.database import Database, sqlite_url
 from bot.jobserver.store.files import FileStore, pieces_of
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.runtime.logging import configure_logging
+from bot.runtime.process_signals import run_until_signal
 from bot.runtime.settings import SettingNames, variable_names
 
 logger = logging.getLogger(__name__)
@@ -48,8 +49,14 @@ def run_job_server(environ: MutableMapping[str, str], role: str) -> None:
     configure_logging("INFO", projects.secrets, projects.process.log_format)
     for words in without_effect:
         logger.warning(words)
+
+    async def start() -> JobServer:
+        server = JobServer(projects, Role(role))
+        await server.start()
+        return server
+
     try:
-        asyncio.run(JobServer(projects, Role(role)).serve_forever())
+        asyncio.run(run_until_signal(start))
     except JobServerError as error:
         raise CannotStart(str(error)) from None
 

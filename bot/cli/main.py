@@ -150,7 +150,10 @@ def jobworker(*, check: bool, config: str) -> None:
 def _run_job_server(role: str, *, check: bool, config: str, job_id: str | None = None) -> None:
     with exit_on_error("The job server cannot start", "The job server stopped"):
         require_extra("jobserver")
-        from bot.cli.jobserver import check_job_server, print_log, run_job_server
+        from bot.runtime.process_signals import lasting_imports
+
+        with lasting_imports():
+            from bot.cli.jobserver import check_job_server, print_log, run_job_server
 
         environ = environment(JOB_SERVER_FILE)
         if config:

@@ -153,7 +153,9 @@ def _is_none(value: Any) -> bool:
 class ApiModel(BaseModel):
     """Base of all requests and responses: field names are in camelCase, as in the specification."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True, defer_build=True
+    )
 
 
 class Told(ApiModel):

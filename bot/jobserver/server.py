@@ -22,7 +22,6 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.runtime.http.server import HttpServer, listening_socket
-from bot.runtime.process_signals import ending_signals
 
 logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
@@ -32,7 +31,7 @@ _PAGE = re.compile(r"/|/static/.*|(?:/[^/]+)?/pulls(?:/.*)?")
 
 
 class JobServer:
-    """One job server: `start`, then `stop`; or `serve_forever`.
+    """One job server: `start`, then `stop`.
 
     `everybody` is for demos on a loopback address: nobody needs a key, and whoever merges or closes gets this name.
     `look_pause`: seconds between looks at the file of the projects, if there is one.
@@ -66,24 +65,6 @@ class JobServer:
     async def stop(self) -> None:
         """Accepts no more requests; what runs ends within STOP_TIME and 10 s, and what does not is given back."""
         await self._closing.aclose()
-
-    async def serve_forever(self) -> None:
-        """Starts, and stops when the process receives a signal to end.
-
-        Raises:
-            JobServerError: as `start` does.
-        """
-        asked_to_stop = asyncio.Event()
-        loop, signals = asyncio.get_running_loop(), ending_signals()
-        for number in signals:
-            loop.add_signal_handler(number, asked_to_stop.set)
-        try:
-            await self.start()
-            await asked_to_stop.wait()
-        finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
-            await self.stop()
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._config.process

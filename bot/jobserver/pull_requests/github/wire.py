@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Payload(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Branch(Head):
