@@ -54,6 +54,8 @@ def displayable(text: str) -> str:
     """Returns the text without characters that cannot be shown or sent: control characters (except line breaks), lone
     surrogates, and misleading characters.
     """
+    if text.isascii() and text.isprintable():
+        return text
     lines = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_misleading(_SURROGATE.sub("\ufffd", lines))
 

@@ -8,6 +8,7 @@ behind the job API "the agent".
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from bot.notices.said import ELLIPSIS, Markup
 from bot.slack.rendering import text
@@ -37,7 +38,11 @@ class MessageContext:
 
     def __call__(self, words: str, /, **parts: Markup | int) -> Markup:
         """See Renderer."""
-        facts: dict[str, Markup | int] = {
+        return Markup(words.format_map(self._facts | parts))
+
+    @cached_property
+    def _facts(self) -> dict[str, Markup | int]:
+        return {
             "ask": self._ask(),
             "bot": person(self.bot_user_id) if self.bot_user_id else Markup("@Pagehand"),
             "command": escape(self.command),
@@ -45,7 +50,6 @@ class MessageContext:
             "workspace": one_line(self.workspace, 100) or Markup("the workspace I belong to"),
             "reply": Markup("Mention Pagehand here" if self.among_others else "Reply here"),
         }
-        return Markup(words.format_map(facts | parts))
 
     def _ask(self) -> Markup:
         if _CHANNEL.fullmatch(self.admin):

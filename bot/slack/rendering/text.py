@@ -7,6 +7,7 @@ Lengths are counted as Slack's clients do, in UTF-16 units of the escaped text, 
 Sources: UTS 46 (IDNA), and the WHATWG URL standard for what browsers take for a number.
 """
 
+import html
 import ipaddress
 import re
 import time
@@ -24,6 +25,8 @@ MAX_URL = 3_000
 """Slack's limit for the address of a button."""
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_WIDEST = 5
+"""The width of the widest character once escaped."""
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _PORT = re.compile(r":[0-9]*\Z")
 _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
@@ -31,12 +34,12 @@ _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
 
 def escape(text: str) -> Markup:
     """Escapes a text for a message's `text` and for mrkdwn with `verbatim`, so that it contains no markup."""
-    return Markup("".join(_ESCAPES.get(character, character) for character in displayable(text)))
+    return Markup(html.escape(displayable(text), quote=False))
 
 
 def width(text: str) -> int:
     """Returns the length as Slack's clients count it."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def shorten(text: str, limit: int) -> Markup:
@@ -158,6 +161,8 @@ def day_and_time(seconds: float) -> Markup:
 
 def _head(text: str, limit: int) -> str:
     """Returns the longest beginning that is at most `limit` wide once escaped and quoted (a line break costs two)."""
+    if len(text) * _WIDEST <= limit:
+        return text
     used = 0
     for index, character in enumerate(text):
         used += 2 if character == "\n" else width(_ESCAPES.get(character, character))
