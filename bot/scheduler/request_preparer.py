@@ -267,13 +267,11 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         """Returns the thread and the request as they are now; None if the claim is lost, or there is nothing to
         prepare.
         """
-        for thread_id in sorted({item.thread.id, item.thread.follows} - {""}):
-            await tx.threads.get(thread_id)  # locks are taken in the order of ids
-        thread = await tx.threads.get(item.thread.id)
-        request = await tx.requests.get(item.request.id)
-        if thread is None or request is None or not await tx.requests.is_claimed_by(request.id, self._owner):
-            return None
-        return thread, request
+        in_order = sorted({item.thread.id, item.thread.follows} - {""})
+        locked = {thread_id: await tx.threads.get(thread_id) for thread_id in in_order}
+        thread = locked[item.thread.id]
+        request = await tx.requests.claimed(item.request, self._owner)
+        return None if thread is None or request is None else (thread, request)
 
     async def _conclude(self, item: ClaimedRequest, found: RequestFacts, tx: RequestTransaction) -> None:
         if (held := await self._held(tx, item)) is None:

@@ -148,7 +148,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         the same.
         """
         request = item.request
-        others = tuple(await tx.requests.merged_into(request.id))
+        others = tuple(await tx.requests.merged_into(request))
         if not (_fixed(item) or others):
             stopped_at = [stop.recorded_at for stop in await tx.requests.stops(request.thread_id)]
             following = await tx.requests.follow_ups_after(request, limit=MOST_MERGED)
@@ -254,7 +254,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """
         if ids := mentioned(request.text):
             request = replace(request, text=keeping_names(request.text, await self._people.names(ids)))
-            await self._keep(request.id, lambda tx: tx.requests.set_text(request.id, request.text))
+            await self._keep(request, lambda tx: tx.requests.set_text(request.id, request.text))
         return replace(request, text=with_names(request.text, {}))
 
     async def _with_requester(self, request: Request, thread: Thread) -> Request:
@@ -267,14 +267,14 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         if not self._abilities(thread.project).requester:
             return request
         requester = await self._requesters.requester(request.person_id, thread.channel_id, thread.ts or "")
-        await self._keep(request.id, lambda tx: tx.requests.set_requester(request.id, requester))
+        await self._keep(request, lambda tx: tx.requests.set_requester(request.id, requester))
         return replace(request, requester=requester)
 
-    async def _keep(self, request_id: str, keep: Callable[[RequestTransaction], Awaitable[None]]) -> None:
+    async def _keep(self, request: Request, keep: Callable[[RequestTransaction], Awaitable[None]]) -> None:
         """Records what is sent with a request, unless another process has claimed it."""
 
         async def work(tx: RequestTransaction) -> None:
-            if await tx.requests.is_claimed_by(request_id, self._owner):
+            if await tx.requests.claimed(request, self._owner):
                 await keep(tx)
 
         await self.record(work, leaves=NOTHING)
@@ -355,14 +355,14 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def _settle(self, tx: RequestTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
         thread = await tx.threads.get(item.thread.id)
-        request = await tx.requests.get(item.request.id)
+        held = await tx.requests.claimed(item.request, self._owner)
+        request = held or await tx.requests.get(item.request.id)
         if thread is None or request is None:
             return
-        held = await tx.requests.is_claimed_by(request.id, self._owner)
         late_truth = request.state is RequestState.UNCERTAIN and isinstance(outcome, Accepted)
-        if not held and not late_truth:
+        if held is None and not late_truth:
             return
-        others = await tx.requests.merged_into(request.id)
+        others = await tx.requests.merged_into(request)
         outcome = self._as_of_now(outcome, request, item.thread, thread)
         polling = self._polling.for_posts(self._projects.posts(thread.channel_id))
         settlement = settle(
@@ -393,9 +393,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """Returns a request that was certainly not sent to the queue, unless another process has claimed it."""
 
         async def work(tx: RequestTransaction) -> None:
-            newest = await tx.requests.get(request.id)
-            if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
-                await give_back(tx, newest, await tx.requests.merged_into(request.id), due_in=due_in)
+            await tx.threads.get(request.thread_id)
+            if (newest := await tx.requests.claimed(request, self._owner)) is not None:
+                await give_back(tx, newest, await tx.requests.merged_into(newest), due_in=due_in)
 
         await self._store.transact(work)
 

@@ -131,7 +131,7 @@ async def _send_again(tx: RequestTransaction, thread: Thread, request: Request |
     if request.state not in {RequestState.UNCERTAIN, RequestState.REJECTED} or not handed_back:
         return ActionAnswer.ALREADY_ACCEPTED
     if request.latest_text == "":
-        with_others = await tx.requests.merged_into(request.id)
+        with_others = await tx.requests.merged_into(request)
         return ActionAnswer.FIRST_WITHDRAWN if with_others else ActionAnswer.WITHDRAWN
     if not thread.state.replaced_by or request.kind not in _PROMPTS:
         await _wait_again(tx, thread, request)
@@ -144,7 +144,7 @@ async def _send_again(tx: RequestTransaction, thread: Thread, request: Request |
 async def _send_to_replacement(tx: RequestTransaction, job: Thread, request: Request) -> ActionAnswer:
     """Sends a follow-up, and those merged with it, to the job that replaced theirs, once."""
     answer = ActionAnswer.ALREADY_ACCEPTED
-    for each in (request, *await tx.requests.merged_into(request.id)):
+    for each in (request, *await tx.requests.merged_into(request)):
         again = await checked(tx, job, for_another_job(each, job.id, tx.now))
         if each.latest_text != "" and await tx.requests.add(again):
             await tx.notices.move(ReactionChanged.key(each), each.thread_id, job.id)

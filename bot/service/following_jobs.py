@@ -150,10 +150,10 @@ async def keep_followed(tx: RecordingTransaction, thread: Thread) -> None:
 async def replaced_by(tx: RecordingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
     """Returns the job that this one replaces, with this one's start; None if it replaces none."""
     followed = await tx.threads.get(thread.follows) if thread.follows else None
-    start = await tx.requests.find_start(thread.id)
-    if followed is None or start is None or followed.state.replaced_by != thread.id:
+    if followed is None or followed.state.replaced_by != thread.id:
         return None
-    return followed, start
+    start = await tx.requests.find_start(thread.id)
+    return None if start is None else (followed, start)
 
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}

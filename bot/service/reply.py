@@ -231,8 +231,8 @@ async def _with_options(
 
 async def _start_caught_up(tx: RecordingTransaction, before: Request, after: Request) -> None:
     """Updates a thread whose start was edited during a failed attempt to send it."""
-    thread = await tx.threads.get(after.thread_id)
-    if thread is None or after == before:
+    thread = None if after == before else await tx.threads.get(after.thread_id)
+    if thread is None:
         return
     if after.state is RequestState.WITHDRAWN:
         await keep_followed(tx, thread)

@@ -54,7 +54,7 @@ async def _settle_each(tx: RequestTransaction, requests: Sequence[Request], sett
         requests[0].uncertain or settlement.uncertain
     )
     if certainly_unsent:
-        await tx.requests.unmerge(requests[0].id)
+        await tx.requests.unmerge(requests[0])
     for request in requests:
         await tx.requests.settle(
             request.id,
@@ -78,7 +78,7 @@ async def give_back(
         state, _ = proposals.settled(request, thread.state, RequestState.WAITING, uncertain=request.uncertain)
         await show_state(tx, thread, state, poll_in=0.0)
     if not request.uncertain:
-        await tx.requests.unmerge(request.id)
+        await tx.requests.unmerge(request)
     for each in (request, *others):
         await tx.requests.settle(each.id, RequestState.WAITING, due_in=due_in, tried=each is not request)
         await catch_up(tx, replace(each, state=RequestState.WAITING))

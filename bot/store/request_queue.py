@@ -84,10 +84,14 @@ _ON_THEIR_WAY = of_thread(
     requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP)),
     requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
 )
+_CANDIDATES = with_threads(requests.c.id.in_(bindparam("ids", expanding=True))).with_for_update(
+    of=[requests, threads], key_share=True, skip_locked=True
+)
 _CLAIMED = (
-    select(requests.c.id)
+    select(requests)
     .where(
         requests.c.id == bindparam("request"),
+        requests.c.thread_id == bindparam("thread"),
         requests.c.claimed_by == bindparam("owner"),
         requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
     )
@@ -163,16 +167,16 @@ class RequestQueue(Requests):
         ids = [request.id for request in others]
         await self._session.execute(update(requests).where(requests.c.id.in_(ids)).values(values))
 
-    async def merged_into(self, request_id: str) -> Sequence[Request]:
+    async def merged_into(self, request: Request) -> Sequence[Request]:
         """Returns the requests merged into this one, in the order they were written, locked."""
-        thread_id = await self._thread_of(request_id)
-        if thread_id is None:
+        if request.kind is not RequestKind.FOLLOW_UP:
             return []
-        return await self._readable(await self._session.rows(_MERGED, thread=thread_id, request=request_id))
+        rows = await self._session.rows(_MERGED, thread=request.thread_id, request=request.id)
+        return await self._readable(rows)
 
-    async def unmerge(self, request_id: str) -> None:
+    async def unmerge(self, request: Request) -> None:
         """Undoes a merge: the others are sent separately, or with others."""
-        among = (requests.c.thread_id == await self._thread_of(request_id), requests.c.merged_into == request_id)
+        among = (requests.c.thread_id == request.thread_id, requests.c.merged_into == request.id)
         await self._session.execute(update(requests).where(*among).values(merged_into=""))
 
     async def follow_ups_after(self, first: Request, *, limit: int) -> Sequence[Request]:
@@ -219,21 +223,19 @@ class RequestQueue(Requests):
         if not ids:
             return []
         session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
-        candidates = with_threads(requests.c.id.in_(place))
-        locked = await session.rows(
-            candidates.with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
-        )
+        locked = await session.rows(_CANDIDATES, ids=list(place))
         in_order = sorted(locked, key=lambda row: place[row[requests.c.id]])[:limit]
         found = await leave_newer_kinds(session, requests, in_order, partial(_unknown_kind, now=session.now))
         claimed, unreadable = await claim_candidates(session, claiming_, found, _claimed, owner=owner, lease=lease)
         await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
         return claimed
 
-    async def is_claimed_by(self, request_id: str, owner: str) -> bool:
-        """Returns whether `owner` still has the claim on a request that is being sent: until somebody else claims it,
-        even after its lease ran out. Locks the request.
+    async def claimed(self, request: Request, owner: str) -> Request | None:
+        """Returns a request that is being prepared or sent as it is now, locked; None if `owner` has no claim on it any
+        more: it has until somebody else claims it, even after its lease ran out. Lock its thread first.
         """
-        return bool(await self._session.rows(_CLAIMED, request=request_id, owner=owner))
+        rows = await self._session.rows(_CLAIMED, request=request.id, thread=request.thread_id, owner=owner)
+        return request_from(rows[0]) if rows else None
 
     async def set_text(self, request_id: str, text: str) -> None:
         """Sets a request's text."""

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, case, delete, func, not_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, case, delete, func, literal, not_, select, update
 
 from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
 from bot.errors import UnreadableRow
@@ -41,6 +41,7 @@ def waiting_follow_ups(thread_id: str) -> Select[Any]:
 _START_OF = of_thread(bindparam("thread"), requests.c.kind == RequestKind.START)
 _THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
 _BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
+_UPDATE = update(requests).where(requests.c.id == bindparam("request"))
 
 
 def with_threads(*conditions: ColumnElement[bool]) -> Select[Any]:
@@ -131,13 +132,14 @@ class Requests:
         names = ("text", "latest_text", "edited_at", "recorded_at", "state", "problem")
         values: dict[str, Any] = {name: getattr(request, name) for name in names}
         values["attachments"] = attachments_json(request.attachments)
+        computed: dict[str, ColumnElement[Any]] = {}
         if request.state is RequestState.RECEIVED:
-            values["attempts"] = case((requests.c.state == RequestState.RECEIVED, requests.c.attempts), else_=0)
+            computed["attempts"] = case((requests.c.state == RequestState.RECEIVED, requests.c.attempts), else_=0)
         if request.state in {RequestState.RECEIVED, RequestState.WAITING}:
-            values["due_at"] = func.coalesce(requests.c.due_at, self._session.now)
+            computed["due_at"] = func.coalesce(requests.c.due_at, self._session.now)
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:
             values |= {"due_at": None, "fetched": None, **FREE}
-        await self._update(request.id, values)
+        await self._update(request.id, values, **computed)
         await home_changed(self._session, request.person_id)
         if request.kind is RequestKind.START and request.state is not RequestState.WITHDRAWN:
             shows_another = (threads.c.id == request.thread_id, threads.c.prompt != request.text)
@@ -165,15 +167,14 @@ class Requests:
             "fetched": None,
             **FREE,
         }
+        computed = {} if tried else {"attempts": requests.c.attempts - 1}
         if uncertain:
             values["uncertain"] = True
-        if not tried:
-            values["attempts"] = requests.c.attempts - 1
         if afresh:
             values["first_tried_at"] = None
         if afresh and state is RequestState.RECEIVED:
-            values["attempts"] = 0  # attempts to prepare it are counted separately
-        await self._update(request_id, values)
+            computed = {"attempts": literal(0)}  # attempts to prepare it are counted separately
+        await self._update(request_id, values, **computed)
         if afresh:
             await due_again(self._session, request_id)
 
@@ -217,8 +218,9 @@ class Requests:
         rows = await self._session.rows(_THREAD_OF, request=request_id)
         return rows[0]["thread_id"] if rows else None
 
-    async def _update(self, request_id: str, values: Mapping[str, Any]) -> None:
-        await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
+    async def _update(self, request_id: str, values: Mapping[str, Any], **computed: ColumnElement[Any]) -> None:
+        statement = _UPDATE.values(computed) if computed else _UPDATE
+        await self._session.execute(statement, {"request": request_id, **values})
 
     async def _readable(self, rows: Sequence[RowMapping]) -> Sequence[Request]:
         """Returns the requests of these rows; ends unreadable ones and tells their people."""

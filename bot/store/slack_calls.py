@@ -7,6 +7,7 @@ from pydantic_core import from_json
 from sqlalchemy import Boolean, ColumnElement, and_, bindparam, exists, select, update
 
 from bot.domain.slack_limits import Budget, SlackLimits, SlackMethod
+from bot.queue.claims import NOW
 from bot.queue.transaction import adding, replacing
 from bot.store.schema.rows import json_text
 from bot.store.schema.tables import slack_calls
@@ -15,6 +16,10 @@ from bot.store.session import Part
 T = TypeVar("T")
 
 _WHOLE = slack_calls.c.channel_id == ""
+_OF_METHODS = slack_calls.c.method.in_(bindparam("methods", expanding=True))
+_IN_WORKSPACE = select(slack_calls).where(_OF_METHODS, _WHOLE).order_by(slack_calls.c.method).with_for_update()
+"""Transactions lock one of these rows before they take calls, and so wait for each other. They always exist."""
+_IN_CHANNELS = select(slack_calls).where(_OF_METHODS, ~_WHOLE, slack_calls.c.tat > NOW).order_by(slack_calls.c.tat)
 _ADD, _RECORD = adding(slack_calls), replacing(slack_calls, "tat", "calls")
 
 
@@ -45,8 +50,7 @@ class SlackCalls(Part):
             await self._session.execute(_ADD, new)
             found = await self._in_workspace(methods)
         if in_channels := sorted(limits.channel.keys() & methods):
-            recent = (slack_calls.c.tat > self._session.now, slack_calls.c.method.in_(in_channels), ~_WHOLE)
-            found |= _made(await self._session.rows(select(slack_calls).where(*recent).order_by(slack_calls.c.tat)))
+            found |= _made(await self._session.rows(_IN_CHANNELS, methods=in_channels, now=self._session.now))
         return Budget(limits, self._session.now, found)
 
     async def record(self, budget: Budget) -> None:
@@ -76,9 +80,7 @@ class SlackCalls(Part):
         await self._session.execute(_POSTED, {"channel": channel_id, "failed": failed})
 
     async def _in_workspace(self, methods: Collection[str]) -> dict[tuple[str, str], Sequence[float]]:
-        # Transactions lock one of these rows before they take calls, and so wait for each other. They always exist.
-        rows = select(slack_calls).where(slack_calls.c.method.in_(sorted(methods)), _WHOLE)
-        return _made(await self._session.rows(rows.order_by(slack_calls.c.method).with_for_update()))
+        return _made(await self._session.rows(_IN_WORKSPACE, methods=sorted(methods)))
 
 
 def _made(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], Sequence[float]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Double, Integer, Select, Text, Update, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Double, Integer, Select, Text, bindparam, func, insert, select, update
 
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState, shows_another_state
 from bot.errors import UnreadableRow
@@ -46,33 +46,22 @@ _NEWEST_OF = (
     .order_by(threads.c.ts.desc(), threads.c.number.desc())
     .limit(bindparam("most", type_=Integer))
 )
-_SAVE_STATE = (
-    update(threads)
-    .where(threads.c.id == bindparam("thread"))
-    .values(
-        state=bindparam("state_now"),
-        job_id=bindparam("job_now"),
-        revision=threads.c.revision + 1,
-        updated_at=bindparam("now", type_=Double),
-    )
+_UPDATE = update(threads).where(threads.c.id == bindparam("thread"))
+_SAVE_STATE = _UPDATE.values(
+    state=bindparam("state_now"),
+    job_id=bindparam("job_now"),
+    revision=threads.c.revision + 1,
+    updated_at=bindparam("now", type_=Double),
 )
 _END_POLL = update(polls).where(polls.c.thread_id == bindparam("thread")).values(due_at=None, **FREE)
 _POLL_AT = update(polls).where(polls.c.thread_id == bindparam("thread")).values(due_at=bindparam("next_at"))
-_SET_CARD = (
-    update(threads)
-    .where(threads.c.id == bindparam("thread"))
-    .values(card_ts=bindparam("card"), ts=func.coalesce(threads.c.ts, bindparam("card")))
-)
+_SET_CARD = _UPDATE.values(card_ts=bindparam("card"), ts=func.coalesce(threads.c.ts, bindparam("card")))
 
 
 def _saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any]:
     """Returns the parameters of _SAVE_STATE."""
     values = state_values(state)
     return {"thread": thread_id, "state_now": values["state"], "job_now": values["job_id"], "now": now}
-
-
-def _update(thread_id: str) -> Update:
-    return update(threads).where(threads.c.id == thread_id)
 
 
 class Threads(Part):
@@ -108,11 +97,12 @@ class Threads(Part):
 
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         """Records which project a thread's job is for, and why."""
-        await self._session.execute(_update(thread_id).values(project=project, options=json_of(options)))
+        values = {"thread": thread_id, "project": project, "options": json_of(options)}
+        await self._session.execute(_UPDATE, values)
 
     async def set_origin(self, thread_id: str, origin: ThreadOrigin) -> None:
         """Records the first message of a job's Slack thread, once it is known."""
-        await self._session.execute(_update(thread_id).values(origin=origin))
+        await self._session.execute(_UPDATE, {"thread": thread_id, "origin": origin})
 
     async def attach(self, thread: Thread) -> Thread:
         """Gives a job its place in the Slack thread that it was asked for in, as the newest there."""
@@ -121,13 +111,14 @@ class Threads(Part):
         number = select(func.coalesce(func.max(others.c.number), -1) + 1).where(
             others.c.channel_id == threads.c.channel_id, others.c.ts == threads.c.root_ts
         )
-        attached = _update(thread.id).values(ts=threads.c.root_ts, number=number.scalar_subquery())
-        row = (await self._session.execute(attached.returning(threads.c.ts, threads.c.number))).one()
+        attached = _UPDATE.values(ts=threads.c.root_ts, number=number.scalar_subquery())
+        returning = attached.returning(threads.c.ts, threads.c.number)
+        row = (await self._session.execute(returning, {"thread": thread.id})).one()
         return replace(thread, ts=row.ts, number=row.number)
 
     async def detach(self, thread_id: str) -> None:
         """Detaches a job that will never have a card: replies in the Slack thread no longer count for it."""
-        await self._session.execute(_update(thread_id).values(ts=None))
+        await self._session.execute(_UPDATE, {"thread": thread_id, "ts": None})
 
     async def of_person(self, person_id: str, *, offset: int, limit: int) -> Sequence[Thread]:
         """Returns the threads whose jobs somebody asked for, newest first; not locked."""

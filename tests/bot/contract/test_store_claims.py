@@ -80,14 +80,14 @@ async def test_a_request_with_an_expired_lease_is_uncertain(store: StoreWorld, c
     await store.claim_requests("dead")
     clock.advance(LEASE - 1)
     assert not await store.claim_requests("alive")
-    assert await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "dead"))
+    assert await store.transact(lambda tx: tx.requests.claimed(a_start(), "dead"))
     clock.advance(1)
     [claimed] = await store.claim_requests("alive")
     assert (claimed.uncertain, claimed.request.attempts) == (True, 2)
-    assert not await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "dead"))
-    assert await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "alive"))
+    assert not await store.transact(lambda tx: tx.requests.claimed(a_start(), "dead"))
+    assert await store.transact(lambda tx: tx.requests.claimed(a_start(), "alive"))
     await store.settle("t1-start", RequestState.ACCEPTED)
-    assert not await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "alive"))
+    assert not await store.transact(lambda tx: tx.requests.claimed(a_start(), "alive"))
 
 
 async def test_two_expired_leases_in_a_thread_do_not_block_each_other(store: StoreWorld, clock: FakeClock) -> None:

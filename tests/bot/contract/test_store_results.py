@@ -224,13 +224,13 @@ async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: 
     assert (again.request.id, again.uncertain) == (f"t1-{first}", True)
 
     async def merge_again(tx: Transaction) -> list[str]:
-        others = await tx.requests.merged_into(again.request.id)
+        others = await tx.requests.merged_into(again.request)
         await tx.requests.merge(again.request, others, "two", lease=LEASE)
         return [request.id for request in others]
 
     assert await store.transact(merge_again) == [f"t1-{second}"]
     assert (await store.get_request(f"t1-{second}")).uncertain
-    assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{second}", "two"))
+    assert await store.transact(lambda tx: tx.requests.claimed(a_follow_up(second), "two"))
 
 
 THREADS = ("t1", "t2", "t3", "t4")

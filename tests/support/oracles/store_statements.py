@@ -158,7 +158,7 @@ async def _reply_early(store: StoreWorld, clock: FakeClock) -> None:
 
 async def _request(store: StoreWorld, clock: FakeClock) -> None:
     (start,) = await store.claim_requests()
-    assert await store.transact(lambda tx: tx.requests.is_claimed_by(start.request.id, "one"))
+    assert await store.transact(lambda tx: tx.requests.claimed(start.request, "one"))
     await store.transact(lambda tx: tx.requests.settle(start.request.id, RequestState.ACCEPTED))
     await store.transact(lambda tx: tx.threads.save_state("t1", ThreadState(job=JOB), poll_in=0.0))
     assert await store.transact(lambda tx: tx.requests.find_start("t1"))
@@ -193,9 +193,9 @@ async def _prepare(store: StoreWorld, clock: FakeClock) -> None:
         assert second.id in {request.id for request in await tx.requests.follow_ups_after(first, limit=9)}
         assert await tx.requests.several_wait("t1")
         await tx.requests.merge(first, [second], "one", lease=LEASE)
-        assert await tx.requests.merged_into(first.id)
+        assert await tx.requests.merged_into(first)
         assert await tx.requests.on_their_way("t1")
-        await tx.requests.unmerge(first.id)
+        await tx.requests.unmerge(first)
         assert not await tx.requests.stops("t1")
         await tx.threads.set_project("t1", "docs", ThreadOptions())
         await tx.threads.set_origin("t1", ThreadOrigin.REQUEST)
