@@ -169,7 +169,6 @@ def _shown(value: object) -> str:
     return printable_line(str(value).lower() if isinstance(value, bool) else str(value), _LONGEST)
 
 
-_LONGEST_PROBLEM = 300
 _GENERATE = (
     "At https://api.slack.com/apps, under Your App Configuration Tokens, click Generate Token, choose the workspace, "
     "and copy the Access Token (xoxe.xoxp-…). It is good for 12 hours."
@@ -252,7 +251,7 @@ def _refusal(error: SlackApiError, method: str) -> SlackAppRefused:
     data = error.response.data if isinstance(error.response.data, dict) else {}
     code = printable_line(text_at(data, "error"), 60) or "no reason given"
     problems = [
-        f"  {printable_line(text_at(each, 'pointer') + ': ' + text_at(each, 'message'), _LONGEST_PROBLEM)}"
+        f"  {printable_line(text_at(each, 'pointer') + ': ' + text_at(each, 'message'), 300)}"
         for each in objects_at(data, "errors")
     ]
     if problems:

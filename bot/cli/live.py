@@ -40,7 +40,6 @@ from bot.workspace import AppConfig, WorkspaceServer
 PERSON_SECONDS = 300.0
 """How long each thing that only a person can do is waited for."""
 REHEARSAL_SECONDS = 10.0
-_LONGEST_PLACE = 200
 _COLORS = {"ok": "green", "different": "yellow", "skipped": "cyan"}
 _SENDING = "It has keys, types and codes, but no texts, names, ids and tokens: please look at it, and send it to us."
 
@@ -191,7 +190,7 @@ async def _confirmed(edges: Edges, operator: Terminal, wanted: str) -> str:
         if channel is None or channel.is_shared_outside:
             click.echo("Pagehand is in no such channel of your own people only: invite it there, or name another.")
             continue
-        place = printable_line(f"#{channel.name} of {edges.identity.team}", _LONGEST_PLACE)
+        place = printable_line(f"#{channel.name} of {edges.identity.team}", 200)
         click.echo(f"This posts in {place}, and deletes it all at the end.")
         if (await operator.line("Type the channel's name to begin: ")).removeprefix("#") == channel.name:
             return channel.id

@@ -48,7 +48,6 @@ from bot.runtime.text import whole_words
 PAGE, MOST_PAGES = 100, 5
 _LAST_RUNS = 50
 """Fewer than a page, so that one call shows them."""
-LONGEST_INTERVAL_S = 3600.0
 DENIED = "denied"
 """Stands for the ETag of what the token may not read: it is asked for again only once the pull request has changed."""
 _THREADS = """query($owner: String!, $name: String!, $number: Int!) {
@@ -226,7 +225,7 @@ class _Asked:
             raise _UnreadableError(Reason.NONSENSE if error.is_unreadable else Reason.OUT_OF_REACH) from None
         interval = answer.headers.get("x-poll-interval", "")
         if re.fullmatch(r"\d{1,6}", interval, re.ASCII):
-            self.wait = max(self.wait, min(float(interval), LONGEST_INTERVAL_S))
+            self.wait = max(self.wait, min(float(interval), 3600.0))
         self.used_up_for = answer.used_up_for(self.now()) or 0.0
         limited = answer.seconds_to_wait(self.now())
         if limited is not None:

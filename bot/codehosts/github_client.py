@@ -22,7 +22,6 @@ _UNSAID_S = 60.0
 """How long to wait, according to GitHub, if a secondary rate limit does not say."""
 _LIMITING = {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
 _MOST_FAULTS, _SAID = 10, 300
-_CALL_TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
 _ANSWER_LIMIT = 10_000_000
 _CHUNK = 65_536
 
@@ -120,7 +119,7 @@ class GitHubClient:
                 headers=headers,
                 json=body,
                 allow_redirects=False,  # they would get the token
-                timeout=_CALL_TIMEOUT,
+                timeout=aiohttp.ClientTimeout(total=30.0, sock_connect=10.0),
             ) as answer:
                 content = await _content(answer)
         except (aiohttp.ClientError, OSError, ValueError) as error:

@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 WEBHOOK_PATH = "/webhooks/github"
 LARGEST = 1 << 20
 """Bytes. GitHub's own limit is 25 MB, but events that name pull requests take a tenth of this."""
-MOST_NAMED = 100
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 _QUEUED = re.compile(r"refs/heads/gh-readonly-queue/.{1,300}/pr-(\d{1,10})-[0-9a-f]{40,64}")
 _API_URL = re.compile(r".{1,300}/repos/([^/]{1,100}/[^/]{1,100})/pulls/(\d{1,10})")
@@ -64,7 +63,7 @@ class GitHubWebhooks:
             raise self._not_signed()
         mark_authenticated(request)
         payload = _payload(request, body)
-        links = sorted({link for web_url in signers for link in named_links(payload, web_url)})[:MOST_NAMED]
+        links = sorted({link for web_url in signers for link in named_links(payload, web_url)})[:100]
         if links:
             await self._make_due(links)
         return web.Response(status=HTTPStatus.ACCEPTED)

@@ -80,7 +80,6 @@ def _sign(slack_id: str) -> str:
 
 _REFERENCE = re.compile(r"<([^<>|\n]++)(?:\|([^<>\n]*+))?>")
 """Possessive, so that a text of any length is read in one pass."""
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u2060\ufeff"
 """White space, and invisible characters that copied text contains."""
@@ -92,7 +91,7 @@ def unescape_keeping_mentions(text: str) -> str:
     to be named later.
     """
     words = _REFERENCE.sub(_referred, without_misleading(_UNPRINTABLE.sub("", text)))
-    for entity, character in _ENTITIES:
+    for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         words = words.replace(entity, character)
     return words.strip(BLANKS)
 

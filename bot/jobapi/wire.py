@@ -29,9 +29,7 @@ from bot.runtime.text import printable_line
 MAX_BODY = 2 << 20
 """The longest response that is read, in bytes; a job has less than a thousand, its details some more."""
 MAX_WORDS = 500
-MAX_FILE_NAME = 200
 
-_GZIP = b"\x1f\x8b"
 _HTML = re.compile(r"<\s{0,5}/?\s{0,5}(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
 _LOOKED_AT = 20_000
 """Characters that are checked for HTML."""
@@ -49,7 +47,7 @@ def prompt_body(call: PromptCall) -> bytes:
         prompt=_encodable(call.prompt),
         instruction=None if call.instruction is None else _encodable(call.instruction),
         files=tuple(
-            AttachedFile(file.id, printable_line(_encodable(file.name), MAX_FILE_NAME) or "file", file.mimetype)
+            AttachedFile(file.id, printable_line(_encodable(file.name), 200) or "file", file.mimetype)
             for file in call.files
         ),
         requested_by=call.requester,
@@ -75,7 +73,7 @@ def unzipped(body: bytes) -> bytes:
     """Returns what a body of gzip contains, at most a byte more than MAX_BODY; any other body unchanged. No JSON begins
     like gzip, so it is recognized by that, whatever the header says.
     """
-    if not body.startswith(_GZIP):
+    if not body.startswith(b"\x1f\x8b"):
         return body
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(body, MAX_BODY + 1)

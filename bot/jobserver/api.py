@@ -62,7 +62,6 @@ logger = logging.getLogger(__name__)
 Body = TypeVar("Body", bound=BaseModel)
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _FILE_ID = re.compile(r"[0-9a-f]{64}")
-_CHUNK_BYTES = 1 << 18
 
 
 def openapi_document(max_prompt_characters: int, projects: Mapping[str, Choices]) -> dict[str, Any]:
@@ -230,7 +229,7 @@ class JobApiHandlers:
         if (request.content_length or 0) > project.uploads.limits.file:
             raise project.uploads.limits.too_large()
         kind = media_type(request.headers.get("Content-Type")) or "application/octet-stream"
-        await project.uploads.add(file_id, kind, request.content.iter_chunked(_CHUNK_BYTES))
+        await project.uploads.add(file_id, kind, request.content.iter_chunked(1 << 18))
         return web.json_response(text=UploadedFile(id=file_id).model_dump_json())
 
     async def openapi(self, _: web.Request) -> web.Response:

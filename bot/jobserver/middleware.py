@@ -23,7 +23,6 @@ _MESSAGES = {
     405: "This address does not take this method.",
     413: "This request is too large.",
 }
-_INTERNAL = "Something went wrong in the job server. Its log says what."
 
 
 def host_name(host_header: str) -> str:
@@ -91,7 +90,7 @@ def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
             raise
         except Exception:
             logger.exception("%s failed", request.method)
-            return error_response(request, 500, _INTERNAL)
+            return error_response(request, 500, "Something went wrong in the job server. Its log says what.")
 
     return middleware
 

@@ -24,7 +24,6 @@ from bot.jobserver.settings.projects import Projects
 from bot.runtime.http.server import HttpServer, listening_socket
 
 logger = logging.getLogger(__name__)
-_SHUTDOWN_S = 2.0
 _OTHER_BODY_BYTES = 100_000  # files and requester, if each character is written as an escape
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
 _PAGE = re.compile(r"/|/static/.*|(?:/[^/]+)?/pulls(?:/.*)?")
@@ -86,7 +85,7 @@ class JobServer:
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
         routes = await composition.start(public_url, everybody=self._everybody)
-        server = HttpServer(_application(settings, public_url, routes), shutdown_timeout=_SHUTDOWN_S)
+        server = HttpServer(_application(settings, public_url, routes), shutdown_timeout=2.0)
         stack.push_async_callback(server.stop)
         await server.start(listener)
         logger.info("job server for %s listens on %s", ", ".join(self._config.current), url)

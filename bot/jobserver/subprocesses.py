@@ -22,7 +22,6 @@ _CHUNK = 65_536
 _RUN_MODULE = (
     "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); importlib.import_module(sys.argv[2]).main()"
 )
-_OUTSIDE = Path("/")
 _OWN_ENVIRONMENT = {"PATH": "", "LC_ALL": "C.UTF-8"}
 Write = Callable[[bytes], object]
 """Takes output."""
@@ -83,7 +82,7 @@ def own_module(name: str, task: bytes, time_limit: float) -> Command:
     """
     paths = json.dumps([path for path in sys.path if path])
     arguments = (sys.executable, "-I", "-c", _RUN_MODULE, paths, name)
-    return Command(arguments, _OUTSIDE, _OWN_ENVIRONMENT, time_limit, task)
+    return Command(arguments, Path("/"), _OWN_ENVIRONMENT, time_limit, task)
 
 
 async def run(command: Command, *, stdout: Write, stderr: Write | None = None, watch: Watch | None = None) -> int:

@@ -192,8 +192,8 @@ class JobEnd(_InRound, Addressed):
         """Says the outcome, the pull request, and the size of the change."""
         report, told = self.report or JobReport(), show.mentioned
         first, *more = [*self._outcome(show, report), *(_unwanted(show, thread) if self.new else [])]
-        if told and not (isinstance(self, JobStopped) and told == self.person_id):
-            first = show("{who} {words}", who=show.person(told), words=first)
+        if not (isinstance(self, JobStopped) and told == self.person_id):
+            first = show.addressed(told, first)
         size = _size(show, report.changes) if self.link else NOTHING
         discard = (discard_button(thread.id),) if report.partial_files else ()
         is_answer = isinstance(self, JobFinished) and report.mode is Mode.ASK
@@ -371,8 +371,7 @@ class PullRequestFound(NoticeContent, kind="pull_request_found"):
     def tell(self, show: Renderer, thread: "Thread") -> Said:
         """See NoticeContent."""
         found = _found(show, self.link, changed=self.changed)
-        if show.mentioned:
-            found = show("{who} {words}", who=show.person(show.mentioned), words=found)
+        found = show.addressed(show.mentioned, found)
         return Said(joined([found, *_unwanted(show, thread)], "\n"), open_button(self.link))
 
     @staticmethod

@@ -98,10 +98,7 @@ class PullRequestNews(NoticeContent):
 
     def tell(self, show: Renderer, thread: "Thread") -> Said:
         """See NoticeContent."""
-        words = self.told(show)
-        if show.mentioned:
-            words = show("{who} {words}", who=show.person(show.mentioned), words=words)
-        return Said(words, open_button(self.link))
+        return Said(show.addressed(show.mentioned, self.told(show)), open_button(self.link))
 
     def told(self, show: Renderer) -> Markup:
         """Returns the news, without whom it is for."""

@@ -48,7 +48,7 @@ class RequestSummary(Quotes):
 
     def answered(self, show: Renderer, words: Markup, api_text: str, *, again: bool) -> Said:
         """Returns words to its person, with those of the job API, and `again` with the button to send it again."""
-        words = show("{who} {words}", who=show.person(self.person_id), words=words) if self.person_id else words
+        words = show.addressed(self.person_id, words)
         button = (Button(SEND_AGAIN, ButtonId.SEND_AGAIN, self.request_id, _SEND_AGAIN),) if again else ()
         return Said(_with_its_words(show, words, api_text), button)
 

@@ -27,6 +27,9 @@ class Renderer(Protocol):
     def person(self, user_id: str) -> Markup:
         """Returns a mention."""
 
+    def addressed(self, person_id: str, words: Markup) -> Markup:
+        """Returns words that begin with a mention; without an id, as they are."""
+
     def line(self, text: str, limit: int = 100) -> Markup:
         """Returns the text on one line, at most `limit` wide."""
 

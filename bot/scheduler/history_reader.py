@@ -73,12 +73,10 @@ class Heartbeat:
 
 T = TypeVar("T")
 
-_CLAIM_INTERVAL = 1.0
 _RETRY, _LONGEST_RETRY = 2.0, 300.0
 """Seconds between two attempts: the first, and at most."""
 _GIVES_UP = 3
 """Attempts after which a message that cannot be recorded is left out."""
-_MOST_REPORTED = 1_000
 
 
 class _Lost(Exception):
@@ -109,7 +107,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
 
     def claim_interval(self, claimed: int) -> float:  # noqa: ARG002 - the frame's signature
         """See Worker."""
-        return _CLAIM_INTERVAL
+        return 1.0
 
     async def claim(self, limit: int) -> Sequence[ClaimedGap]:
         """Claims gaps that are due."""
@@ -254,7 +252,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         what = f"what was written in {where} from {since} to {until} UTC could not all be read: {reason}"
         logger.warning("%s", what)
         self._unread.append((self._monotonic(), what))
-        del self._unread[:-_MOST_REPORTED]
+        del self._unread[:-1_000]
 
 
 async def _may_be_of_a_new_card(tx: Transaction, gap: gaps.Gap) -> bool:

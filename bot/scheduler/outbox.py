@@ -122,7 +122,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         self._delivered = delivered
         self._reacting = 0
         self._upload_patience = upload_patience
-        self._uploading = 0
+        self._uploads = asyncio.Semaphore(MOST_UPLOADING)
 
     async def claim(self, limit: int) -> Sequence[ClaimedNotice]:
         """Claims due notices, of each kind as many as Slack's limits allow. Reactions get at most half the slots: if
@@ -225,13 +225,10 @@ class Outbox(SlackWorker[ClaimedNotice]):
         if item.notice.attempts > MOST_TRIES_OF_PICTURES:
             message = only_named(message)
         else:
-            if self._uploading >= MOST_UPLOADING:
+            if self._uploads.locked():
                 raise errors.ChatRateLimited("others_upload", retry_after=BUSY_PAUSE, method="files")
-            self._uploading += 1
-            try:
+            async with self._uploads:
                 message = await with_uploaded(self._job_api, self._chat, item.thread, message, self._upload_patience)
-            finally:
-                self._uploading -= 1
         notice = replace(item.notice, message=message)
         if not await self._store.transact(lambda tx: tx.notices.keep_content(notice, self._owner)):
             raise PausedTooLongError

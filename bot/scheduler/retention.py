@@ -21,10 +21,8 @@ LONGEST_DELETION = 0.01
 """Seconds that one deletion may take, because people's requests may have to wait for it."""
 PACE = 300.0
 """Rows a second, so that a million are deleted within the hour."""
-SWEEP_EVERY = 3600.0
 HOUR = 3600.0
 DAY = 24 * HOUR
-DRAFT_DAYS = 1.0
 HOME_DAYS = 30.0
 """A Home that nobody opens for this long is no longer updated."""
 COUNTED_HOURS = 2.0
@@ -36,7 +34,7 @@ HELD_DAYS = 7.0
 
 _AGES = {
     OldRows.COUNTED: COUNTED_HOURS * HOUR,
-    OldRows.DRAFTS: DRAFT_DAYS * DAY,
+    OldRows.DRAFTS: DAY,
     OldRows.HOMES: HOME_DAYS * DAY,
     OldRows.MESSAGE_VERSIONS: VERSION_DAYS * DAY,
     OldRows.SLACK_CALLS: HOUR,
@@ -73,7 +71,7 @@ class RetentionSweeper:
         store: Store,
         variables: SchedulerVariables | None = None,
         *,
-        sweep_every: float = SWEEP_EVERY,
+        sweep_every: float = 3600.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store

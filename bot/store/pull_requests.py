@@ -9,7 +9,7 @@ from sqlalchemy import Double, and_, bindparam, case, delete, exists, or_, selec
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import NoticeKey, in_database, within_thread
-from bot.queue.claims import CLAIM, FREE, LIMIT, NOW, due
+from bot.queue.claims import CLAIM, FREE, LIMIT, NOW, first_due
 from bot.queue.transaction import upserting
 from bot.store.claims import read_each
 from bot.store.schema.rows import followed_from, json_of, thread_to_speak_in
@@ -26,14 +26,8 @@ _FOLLOW = upserting(
     },
     where=lambda new: or_(pull_requests.c.link != new.link, pull_requests.c.due_at.is_(None)),
 )
-_CANDIDATES = (
-    select(pull_requests, threads)
-    .join(threads, threads.c.id == pull_requests.c.thread_id)
-    .where(due(pull_requests))
-    .order_by(pull_requests.c.due_at)
-    .limit(LIMIT)
-    .with_for_update(of=pull_requests, skip_locked=True)
-)
+_WITH_THREADS = select(pull_requests, threads).join(threads, threads.c.id == pull_requests.c.thread_id)
+_CANDIDATES = first_due(_WITH_THREADS, pull_requests, of=pull_requests)
 _CLAIM = (
     update(pull_requests)
     .where(pull_requests.c.thread_id.in_(bindparam("ids", expanding=True)))
@@ -63,16 +57,11 @@ _SAVE = (
     )
 )
 _OF_THREAD = select(pull_requests.c.followed).where(pull_requests.c.thread_id == bindparam("thread"))
-_HELD = (
-    select(pull_requests, threads)
-    .join(threads, threads.c.id == pull_requests.c.thread_id)
-    .where(
-        pull_requests.c.thread_id == bindparam("thread"),
-        pull_requests.c.link == bindparam("of_link"),
-        pull_requests.c.claimed_by == bindparam("owner"),
-    )
-    .with_for_update(of=pull_requests)
-)
+_HELD = _WITH_THREADS.where(
+    pull_requests.c.thread_id == bindparam("thread"),
+    pull_requests.c.link == bindparam("of_link"),
+    pull_requests.c.claimed_by == bindparam("owner"),
+).with_for_update(of=pull_requests)
 _SIBLINGS = (
     select(threads.c.id)
     .where(

@@ -14,8 +14,6 @@ from bot.workspace.wire.interaction_payloads import InteractionPayloads, find_ac
 from bot.workspace.wire.rendering import Renderer
 from bot.workspace.wire.views import checked_view
 
-HomeTab = Literal["home", "messages"]
-
 
 @dataclass(frozen=True)
 class ActorContext:
@@ -85,7 +83,7 @@ class PersonViews:
 
     # acting
 
-    async def open_home(self, tab: HomeTab = "home") -> View | None:
+    async def open_home(self, tab: Literal["home", "messages"] = "home") -> View | None:
         """Opens the app's Home or Messages tab and tells the app. Returns the content of the Home tab.
 
         Raises:

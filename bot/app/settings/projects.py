@@ -455,18 +455,9 @@ class JobApiVariables(CodeHostVariables):
         return ProjectSettings(project, table.project, job_api)
 
     def _abilities(self, table: ProjectTable) -> JobApiAbilities:
-        default = JobApiAbilities(
-            idempotent=self.job_api_idempotent,
-            requester=self.job_api_requester,
-            cancel=self.job_api_cancel,
-            files=self.job_api_files,
-            instruction=self.job_api_instruction,
-            pull_request=self.job_api_pull_request,
-            pictures=self.job_api_pictures,
-            modes=self.job_api_modes,
-        )
         given = {each.name: getattr(table, each.name) for each in fields(JobApiAbilities)}
-        return replace(default, **{name: value for name, value in given.items() if value is not None})
+        defaults = {name: getattr(self, f"job_api_{name}") for name, value in given.items() if value is None}
+        return JobApiAbilities(**given | defaults)
 
     def _channel(self, table: ChannelTable) -> ChannelSettings:
         given = table.model_dump(exclude={"id", "project"}, exclude_none=True)

@@ -20,7 +20,6 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 MOST_FILES = 1000
 LARGEST_FILE = 10_000_000
 MODEL, RANDOM = "{model}", "{random}"
@@ -50,7 +49,7 @@ def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = 
         if not replace:
             return
         file.unlink()
-    with os.fdopen(os.open(file, _NEW_FILE, 0o600), "wb") as stream:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as stream:
         stream.write(data)
 
 

@@ -42,7 +42,6 @@ _STOPPED_EARLY = {
 ANSWER_LIMIT = 100_000
 """Characters of an answer that are kept."""
 _MOST_STEPS = 100
-_MOST_SHOWN = 5
 _MOST_READ = 500
 """Files that a turn read, or said so, whether they exist or not."""
 
@@ -287,7 +286,7 @@ def ends_with_question(answer: str) -> bool:
 
 def refusal_reason(refused: Sequence[str]) -> str:
     """Returns why nothing was changed, if something was refused."""
-    shown = ", ".join(map(_code, refused[:_MOST_SHOWN]))
+    shown = ", ".join(map(_code, refused[:5]))
     return f"It wanted to do what is not allowed here: {shown}" if shown else ""
 
 

@@ -23,7 +23,6 @@ from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 
 _OUTPUT_BYTES = 2_000_000
-_LAST_CHARACTERS = 250
 _MARKDOWNLINT = re.compile(
     r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9})(?::\d{1,9})? (?:(?:error|warning) )?(?P<words>[^\n]+)"
 )
@@ -132,7 +131,7 @@ class Checker:
 
 def could_not_run(done: Finished) -> JobServerError:
     """Returns the error for a program that failed, with the end of its output."""
-    words = " ".join(done.output.split())[-_LAST_CHARACTERS:]
+    words = " ".join(done.output.split())[-250:]
     return JobServerError(f"it ended with exit code {done.exit_code}{f': {words}' if words else ''}")
 
 
@@ -205,7 +204,6 @@ class _LycheeReport(BaseModel):
 
 
 VALE_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
-_LYCHEE_REPORT = TypeAdapter(_LycheeReport)
 
 
 def parse_report(report: TypeAdapter[R], output: str) -> R:
@@ -246,7 +244,7 @@ def _read_lychee(done: Finished) -> Iterator[LineFault]:
     """Yields broken links to files; whether others work depends on the settings of the web server."""
     if done.exit_code not in {0, _BROKEN_LINKS}:
         raise could_not_run(done)
-    report = parse_report(_LYCHEE_REPORT, done.output[done.output.find("{") :])
+    report = parse_report(TypeAdapter(_LycheeReport), done.output[done.output.find("{") :])
     for name, links in report.error_map.items():
         for link in links:
             if (target := _file(link.url, done)) is not None:

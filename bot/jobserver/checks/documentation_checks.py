@@ -38,7 +38,6 @@ Check = Callable[[], Awaitable[list[str]]]
 _PROBLEMS = 50
 """How many problems of a check are reported, each with at most _LENGTH characters."""
 _LENGTH = 300
-_LAST_LINES = 10
 _BUDGET_S = 60.0
 """The time for the check of links; the largest known documentation takes a few seconds."""
 
@@ -160,7 +159,7 @@ class DocumentationChecks:
         done = await self.program.run(command, copy)
         if done.exit_code == 0:
             return []
-        lines = [line for line in (*done.output.splitlines(), *done.refused) if line.strip()][-_LAST_LINES:]
+        lines = [line for line in (*done.output.splitlines(), *done.refused) if line.strip()][-10:]
         return lines or [f"it ended with exit code {done.exit_code}"]
 
 

@@ -26,7 +26,6 @@ from bot.jobserver.repository.git import printable
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
 _LARGEST_PAGE = 1_000_000
-_MOST_UNDONE = 20
 _WORD_START = r"(?<![^\W_]|-)(?<![^\W_][_./'\u2019])"
 _WORD_END = r"(?![^\W_]|-\w|[_./]\w|['\u2019](?!s\b)\w)"
 """Where a word that begins or ends with a letter or digit is whole: not within another word, a name or a path."""
@@ -152,7 +151,7 @@ class Journal:
         """Notes a deed that is about to be done."""
         step = {str(path): [pages.text(path), _digest(text)] for path, text in after.items()}
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps([*self._steps(), step][-_MOST_UNDONE:]), encoding="utf-8")
+        self.file.write_text(json.dumps([*self._steps(), step][-20:]), encoding="utf-8")
 
     def before_last(self, pages: Pages) -> Mapping[PurePosixPath, str | None]:
         """Returns the pages as they were before the newest deed that can be undone; empty if there is none."""

@@ -25,7 +25,6 @@ PROMPT_FILE = "{prompt_file}"
 ANSWER_CHARACTERS = 3000
 _ANSWER_BYTES = 4 * ANSWER_CHARACTERS
 _SIGNALS = 128
-_LINE_CHARACTERS = 300
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[@-~]")
 
 
@@ -102,7 +101,7 @@ class CommandEditor:
             signal = exit_code - _SIGNALS
             ended = f"was ended by signal {signal}" if signal > 0 else f"ended with exit code {exit_code}"
             last_line = (answer_of(errors) or answer_of(answer)).rpartition("\n")[2].strip()
-            words = SecretMasker(self.passed.values()).mask_own(last_line)[:_LINE_CHARACTERS]
+            words = SecretMasker(self.passed.values()).mask_own(last_line)[:300]
             raise EditError(f"the editor {ended}{f': {words}' if words else ''}")
         return EditResult(summary=answer_of(answer))
 

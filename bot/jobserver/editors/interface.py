@@ -11,10 +11,6 @@ from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.store.records import EarlierInstruction, Question
 from bot.jobserver.usage import Spent
 
-_PROMPT_CHARACTERS = 4000
-_ANSWER_CHARACTERS = 2000
-_EXCHANGES = 10
-
 
 @dataclass(frozen=True)
 class TaskFile:
@@ -128,7 +124,7 @@ def with_conversation(prompt: str, conversation: Sequence[EarlierInstruction]) -
     """
     if not conversation:
         return prompt
-    listed = "\n\n".join(map(_exchange, conversation[-_EXCHANGES:]))
+    listed = "\n\n".join(map(_exchange, conversation[-10:]))
     return (
         "You have worked on these files before. This was asked and answered so far; it is done and only for your "
         f"information:\n\n{listed}\n\nThis is the instruction now:\n\n{prompt}"
@@ -161,8 +157,8 @@ def _described(file: TaskFile) -> str:
 
 
 def _exchange(exchange: EarlierInstruction) -> str:
-    asked = _quoted(exchange.prompt, _PROMPT_CHARACTERS)
-    answered = _quoted(exchange.answer or "(no answer)", _ANSWER_CHARACTERS)
+    asked = _quoted(exchange.prompt, 4000)
+    answered = _quoted(exchange.answer or "(no answer)", 2000)
     return f"Asked:\n{asked}\nAnswered:\n{answered}"
 
 

@@ -45,8 +45,6 @@ _LOOKUP_THREADS = ThreadPoolExecutor(8, thread_name_prefix="look-up")
 _ONLY_CONNECT = "This proxy supports only CONNECT requests for listed hosts."
 _NOT_LISTED = "This host is not allowed: PAGEHAND_JOBSERVER_EGRESS lists those that are."
 _NOT_PUBLIC = "This host's name resolves to an address that is not public."
-_OURSELVES = "This is Pagehand's own server."
-_NO_ANSWER = "This host cannot be reached."
 _NOT_THERE = "This host cannot be reached. This server's own proxy does not connect to it ({})."
 PROXY_PORT = 8702
 """Inside the sandbox, whose own loopback interface has nothing else."""
@@ -201,7 +199,7 @@ class ConnectProxy:
         except UpstreamProxyError as error:
             raise _Refusal(502, _NOT_THERE.format(error.status or "no HTTP")) from None
         except (OSError, TimeoutError):
-            raise _Refusal(502, _NO_ANSWER) from None
+            raise _Refusal(502, "This host cannot be reached.") from None
 
     async def _directly(self, host: AllowedHost) -> Streams:
         """Connects to an address that was checked; resolving the name again could yield another one."""
@@ -210,7 +208,7 @@ class ConnectProxy:
         if not addresses or not all(map(fits, addresses)):
             raise _Refusal(403, _NOT_PUBLIC, host.name, host.port)
         if host.port == self.own_port and any(map(is_this_machines, addresses)):
-            raise _Refusal(403, _OURSELVES, host.name, host.port)
+            raise _Refusal(403, "This is Pagehand's own server.", host.name, host.port)
         for address in addresses[:MOST_ADDRESSES]:
             with contextlib.suppress(OSError):
                 return await asyncio.open_connection(address, host.port, limit=_CHUNK)

@@ -14,7 +14,6 @@ from bot.runtime.http.proxies import is_this_machine, proxy_address
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _HEAD_BYTES = 8_192
-_PORTS = {"http": 80, "https": 443}
 
 
 class UpstreamProxyError(Exception):
@@ -42,7 +41,7 @@ async def connect_through(address: str, name: str, port: int, *, limit: int) -> 
     request = h11.Connection(h11.CLIENT).send(h11.Request(method="CONNECT", target=target, headers=headers))
     tls = _tls() if parts.scheme == "https" else None
     reader, writer = await asyncio.open_connection(
-        parts.hostname, parts.port or _PORTS[parts.scheme], limit=limit, ssl=tls
+        parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme], limit=limit, ssl=tls
     )
     try:
         writer.write(request or b"")

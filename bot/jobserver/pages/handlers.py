@@ -48,7 +48,6 @@ _templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_MOST_FIELDS = 20
 _LONGEST_NAME = 100
 _PICTURE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -57,7 +56,6 @@ _PICTURE_HEADERS = {
     "Cache-Control": "no-store",
 }
 TIME_LIMIT_S = 3.0
-_STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/{number:[1-9]\d{0,8}}"
 _PAGE = re.compile(r"[1-9]\d{0,5}")
 _OUTCOMES: Mapping[str, Mapping[str, Verdict | CheckOutcome]] = {
@@ -65,7 +63,6 @@ _OUTCOMES: Mapping[str, Mapping[str, Verdict | CheckOutcome]] = {
     "check": {each.value: each for each in CheckOutcome if each is not CheckOutcome.UNKNOWN},
 }
 _NO_OUTCOME = f"A check needs a `name`, and an `outcome`: {', '.join(_OUTCOMES['check'])}."
-_SEVERAL = "This server has several projects: the pages of each are at /PROJECT/pulls."
 _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
@@ -87,7 +84,7 @@ async def form_fields(request: web.Request) -> Mapping[str, str]:
     if request.content_type == "application/x-www-form-urlencoded":
         text = (await request.read()).decode(errors="replace")
         with suppress(ValueError):  # too many
-            fields.update(parse_qsl(text, errors="replace", max_num_fields=_MOST_FIELDS))
+            fields.update(parse_qsl(text, errors="replace", max_num_fields=20))
     return fields
 
 
@@ -229,7 +226,7 @@ class PageRoutes:
         """Redirects from an address of 1.0.0; a script that sends a form there may not follow, and is answered."""
         projects, number = self.projects(), request.match_info.get("number")
         if number is None and len(projects) > 1:
-            raise web.HTTPNotFound(reason=_SEVERAL)
+            raise web.HTTPNotFound(reason="This server has several projects: the pages of each are at /PROJECT/pulls.")
         project = await self.project_of(int(number)) if number else next(iter(projects), None)
         if project is None or project not in projects:
             raise web.HTTPNotFound
@@ -243,7 +240,7 @@ async def _home(_: web.Request) -> web.Response:
 
 
 async def _static(request: web.Request) -> web.StreamResponse:
-    path = _STATIC / request.match_info["name"]
+    path = Path(__file__).parent / "static" / request.match_info["name"]
     if not path.is_file():
         raise web.HTTPNotFound
     return web.FileResponse(path, headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})

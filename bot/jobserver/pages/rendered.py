@@ -21,7 +21,6 @@ _OUTPUT_BYTES = 8_000_000
 _WORKER = "bot.jobserver.pages.markdown"
 FILES_ON_A_PAGE = 20
 FILE_BYTES = 200_000
-PAGE_BYTES = 1_000_000
 
 _TOO_LARGE = f"Not shown: it is larger than {FILE_BYTES // 1000} kB, or the files of this page are larger than 1 MB."
 _TOO_SLOW = "Not rendered: it took too long, or became too large. Its changes are under Changes."
@@ -83,7 +82,7 @@ async def rendered_files(
 ) -> tuple[RenderedFile, ...]:
     """Returns the files of a page before and after the change. `address` is the pull request's."""
     versions = [version for file in page.files for version in (file.before, file.after)]
-    texts = await reader.texts(versions, each=FILE_BYTES, total=PAGE_BYTES)
+    texts = await reader.texts(versions, each=FILE_BYTES, total=1_000_000)
     before, after = (_Sides(f"{address}/{side}/", texts) for side in ("before", "after"))
     pages = [before.page(file.before) for file in page.files] + [after.page(file.after) for file in page.files]
     html = await renderer.render([page for page in pages if page is not None])

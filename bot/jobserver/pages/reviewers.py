@@ -16,7 +16,6 @@ _WHO = "This is for reviewers: your browser asks for your name and your key."
 _NOBODY = (
     f"This is for reviewers, and there are none yet: whoever runs this job server can name some with {PREFIX}REVIEWERS."
 )
-_NOT_PRESSED_HERE = "This button works only on the pull request's own page."
 _SHORT_KEY = f"Your key is too short to decide with. Ask whoever runs this job server for {NEW_KEY}."
 
 
@@ -56,7 +55,7 @@ class Gate:
         Browsers send keys along with other sites' forms, too, so their origin is checked.
         """
         if not is_same_origin(request.headers.get("Origin"), request.host, self._public_url):
-            raise web.HTTPForbidden(reason=_NOT_PRESSED_HERE)
+            raise web.HTTPForbidden(reason="This button works only on the pull request's own page.")
         if self._everybody:
             return self._everybody
         reviewer = self._sender(request)

@@ -24,13 +24,10 @@ _MAX_SUMMARY = 20_000
 _MOST_SEARCHED = 200_000
 """Characters of an answer that are searched for secrets; the rest is dropped."""
 _MAX_EXAMPLE, _MOST_EXAMPLES = 200, 5
-_MAX_ACTIVITY = 200
 _MAX_STEP, _MOST_STEPS = 300, 50
 _MAX_PATH, _MOST_PAGES = 200, 50
 TRAILER = "Pagehand-Instruction"
 """The commit trailer that names the instruction; always the last line."""
-_SUBJECT_LENGTH = 72
-_QUOTED_CHARACTERS = 8_000
 _QUOTED_LINES = 300
 _LISTED_LINES = 30
 _LINE_LENGTH = 300
@@ -38,7 +35,6 @@ _HTML = re.compile(r"(?<!\\)(\\*)<(?=[A-Za-z/!?])")
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
 _READ_AT_MOST = 100
 """Pages whose titles are read; further pages are listed by path."""
-_MAX_TITLE = 200
 
 
 async def described(instruction: Instruction, masking: OwnSecrets) -> Instruction:
@@ -81,7 +77,7 @@ def safe_update(update: ProgressUpdate, mask: Mask) -> ProgressUpdate:
         update,
         plan=steps
         and tuple(PlanStep(title=mask(one_line(step.title, _MAX_STEP)), status=step.status) for step in steps),
-        activity=update.activity and mask(one_line(update.activity, _MAX_ACTIVITY)),
+        activity=update.activity and mask(one_line(update.activity, 200)),
     )
 
 
@@ -109,7 +105,7 @@ class Proposal:
 
 def subject(words: str) -> str:
     """Returns a person's words as one line of at most 72 characters, without control characters."""
-    return one_line(words, _SUBJECT_LENGTH) or "Change the documentation"
+    return one_line(words, 72) or "Change the documentation"
 
 
 def commit_message(instruction: Instruction) -> str:
@@ -182,7 +178,7 @@ def _asked_by(requester: Requester | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    lines = _inert(shortened(text, _QUOTED_CHARACTERS)).splitlines()
+    lines = _inert(shortened(text, 8_000)).splitlines()
     kept = lines if len(lines) <= _QUOTED_LINES else [*lines[:_QUOTED_LINES], "…"]
     return "\n".join(f"> {line}".rstrip() for line in kept)
 
@@ -229,6 +225,6 @@ def with_titles(changes: Changes, snapshot: Snapshot) -> Changes:
     for path in list(filter(is_page, paths))[:_READ_AT_MOST]:
         text = decoded(snapshot.read(path) or b"")
         title = title_of(text) if text else None
-        titles[str(path)] = one_line(title, _MAX_TITLE) or None if title else None
+        titles[str(path)] = one_line(title, 200) or None if title else None
     files = tuple(file.model_copy(update={"title": titles.get(file.path)}) for file in changes.files)
     return changes.model_copy(update={"files": files})

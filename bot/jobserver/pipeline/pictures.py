@@ -25,7 +25,6 @@ _IMAGE = re.compile(
 _ATTRIBUTE = re.compile(r"(?<![\w-])(alt|src)=(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _MOST_PAGES, _LOOKED_AT, _MOST_IMAGES = 100, 200_000, 2_000
 """Pages, characters of each, and images on all of them that are looked at."""
-_LONGEST_ALT = 200
 
 
 def shown_pictures(changes: Changes, files: Snapshot, mask: Mask) -> tuple[Picture, ...]:
@@ -58,7 +57,7 @@ def _images(pages: Iterable[tuple[PurePosixPath, bytes]]) -> Iterator[tuple[Pure
         for found in _IMAGE.finditer(UNREAD.sub("", (decoded(data) or "")[:_LOOKED_AT])):
             attributes = {name.lower(): one or other for name, one, other in _ATTRIBUTE.findall(found["tag"] or "")}
             address = found["angle"] or found["inline"] or html.unescape(attributes.get("src", ""))
-            yield page, address, one_line(found["alt"] or html.unescape(attributes.get("alt", "")), _LONGEST_ALT)
+            yield page, address, one_line(found["alt"] or html.unescape(attributes.get("alt", "")), 200)
 
 
 def _picture(path: PurePosixPath, data: bytes, alt: str) -> Picture:

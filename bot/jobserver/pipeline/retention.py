@@ -15,8 +15,6 @@ from bot.jobserver.store.jobs import BATCH_SIZE, JobStore
 from bot.jobserver.store.uploads import UploadStore
 
 logger = logging.getLogger(__name__)
-_MAX_PAUSE_S = 60.0
-_BETWEEN_BATCHES_S = 0.05
 
 
 async def remove_branches(
@@ -60,7 +58,7 @@ class JobCleanup:
     async def run(self) -> None:
         """Sweeps repeatedly; never returns."""
         shortest = min(self.archive_after, self.keep_for).total_seconds()
-        pause = min(_MAX_PAUSE_S, max(0.1, shortest / 10))
+        pause = min(60.0, max(0.1, shortest / 10))
         while True:
             try:
                 await self.sweep()
@@ -113,5 +111,5 @@ async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:
     done = 0
     while count := await step():
         done += count
-        await asyncio.sleep(_BETWEEN_BATCHES_S)
+        await asyncio.sleep(0.05)
     return done

@@ -14,7 +14,6 @@ from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 _LISTED_AT_MOST = 300
 """Files that are listed; all are counted."""
 
-_CONFLICTS_NAMED = 5
 _SEARCHED = 10_000
 """Commits of a branch, with those of its base, that are searched."""
 _PARTIAL = "refs/pagehand/partial/"
@@ -67,7 +66,7 @@ class GitRepository:
         """Merges the base into a branch that is behind it; if there are conflicts, leaves the branch alone."""
         merged = await self.mirror.merge(head.commit, base)
         if merged.conflicts:
-            named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
+            named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:5])
             note = f"the branch is behind {self._base}, and both changed {named}, so it was not updated"
             return StartingPoint((head.commit,), head.tree, base, head.commit, note)
         message = f"Merge {self._base} into {branch}\n"

@@ -18,8 +18,6 @@ from bot.jobserver.repository.mirror import Mirror
 
 _LISTED_OF_A_FOLDER = 3
 NOT_ALLOWED = "may not be changed here (PATHS)"
-_MOVED = "stays, since where it was moved to may not be changed here (PATHS)"
-_IN_THE_WAY = "is in the place of something that may not be changed here (PATHS)"
 PACKED = "is a packed file, in which keys cannot be searched for: commit it yourself"
 _EXECUTABLE = 0o111
 _BEGINNING = 262
@@ -68,9 +66,9 @@ def held_out(
         if path in reasons:
             continue
         if blobs.get(path) in moved:
-            reasons[path] = _MOVED
+            reasons[path] = "stays, since where it was moved to may not be changed here (PATHS)"
         elif path in folders or not refused_before.isdisjoint(path.parents):
-            reasons[path] = _IN_THE_WAY
+            reasons[path] = "is in the place of something that may not be changed here (PATHS)"
     return reasons
 
 

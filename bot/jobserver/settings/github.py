@@ -18,7 +18,6 @@ _NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _SCP_LIKE = re.compile(r"(?:[\w.-]+@)?([\w.-]+):([^:]+)", re.ASCII)
 _PUBLIC_HOSTS = {"github.com", "www.github.com", "ssh.github.com"}
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
-_LABEL_LENGTH = 50
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class GitHubSettings(Settings):
         "by default github if a token or an App is set, else local",
     )
     draft: bool = Field(default=False, description="whether pull requests at GitHub are opened as drafts")
-    labels: Annotated[tuple[Annotated[str, Field(max_length=_LABEL_LENGTH)], ...], BeforeValidator(listed)] = Field(
+    labels: Annotated[tuple[Annotated[str, Field(max_length=50)], ...], BeforeValidator(listed)] = Field(
         (), description="comma-separated labels for pull requests at GitHub"
     )
     previews: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(

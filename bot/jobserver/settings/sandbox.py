@@ -18,7 +18,6 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 """A host whose last label matches is an address (url.spec.whatwg.org, "ends in a number")."""
 _MAX_NAME = 253
 _MAX_PORT = 65_535
-_SMALLEST = 16 * 2**20
 OPEN: Literal["open"] = "open"
 """Programs and agents reach whatever this machine can reach."""
 _NONE = "none"
@@ -87,7 +86,7 @@ def _hosts(value: object) -> object:
 
 
 EgressSetting = Annotated[Literal["open"] | tuple[AllowedHost, ...], BeforeValidator(_hosts)]
-Size = Annotated[ByteSize, Field(ge=_SMALLEST)]
+Size = Annotated[ByteSize, Field(ge=16 * 2**20)]
 
 
 class MachineSettings(Settings):

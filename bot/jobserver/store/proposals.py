@@ -24,7 +24,6 @@ from bot.jobserver.store.tables import jobs, proposals
 
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20
-_TRYING = timedelta(minutes=10)
 _LONGEST_DESCRIPTION = 200_000
 """Characters; the rest is in the commits."""
 
@@ -84,7 +83,7 @@ class ProposalStore:
         due = of_idle.where(proposals.c.due_at <= session.time()).order_by(proposals.c.due_at).limit(_BATCH_SIZE)
         rows = await session.rows(due.with_for_update(of=proposals, skip_locked=True))
         taken = update(proposals).where(proposals.c.job_id.in_([row["job_id"] for row in rows]))
-        await session.execute(taken.values(due_at=session.time(ago=-_TRYING)))
+        await session.execute(taken.values(due_at=session.time(ago=-timedelta(minutes=10))))
         return [_from_row(row) for row in rows]
 
     @transaction

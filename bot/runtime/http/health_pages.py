@@ -17,7 +17,6 @@ from bot.runtime.rotating_secrets import RotatingSecret
 logger = logging.getLogger(__name__)
 
 METRICS_PATH = "/metrics"
-_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Render = Callable[[], Awaitable[bytes]]
 
@@ -28,7 +27,7 @@ def metrics_route(render: Render, token: RotatingSecret | None = None) -> web.Ro
     async def show(request: web.Request) -> web.Response:
         if token is not None and not _may_read(request, token):
             return web.Response(status=401, text="send Authorization: Bearer <token>", headers=_CHALLENGE)
-        return web.Response(body=await render(), headers={"Content-Type": _CONTENT_TYPE})
+        return web.Response(body=await render(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     return web.get(METRICS_PATH, show)
 

@@ -10,7 +10,6 @@ LONGEST_WAIT = 3600.0
 """Seconds; a longer Retry-After is a mistake, or malicious."""
 
 _SECONDS = re.compile(r"\d{1,20}(\.\d{1,20})?", re.ASCII)
-_LONGEST_DATE = 100
 
 
 def retry_after_in(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
@@ -41,7 +40,7 @@ def parse_retry_after(value: str, *, date: str = "", now: float) -> float | None
 
 def _http_date(value: str) -> float | None:
     try:
-        seconds = parsedate_to_datetime(value[:_LONGEST_DATE]).timestamp()
+        seconds = parsedate_to_datetime(value[:100]).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError, OSError):
         return None
     return seconds if math.isfinite(seconds) else None

@@ -75,7 +75,6 @@ def read_file(file: MessageFile) -> SlackFile:
 
 # Forwarded messages and previews.
 
-_MAX_PREVIEWS = 10
 _MAX_NAME = 200
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 
@@ -102,7 +101,7 @@ def previews_of(message: SlackMessage) -> tuple[LinkPreview, ...]:
     """Returns the other attachments that are not the author's own: previews of links, and what apps attach to those."""
     others = (attachment for attachment in message.attachments if not (attachment.is_message or attachment.is_own))
     found = [_preview(attachment) for attachment in others]
-    return tuple(preview for preview in found if preview.title or preview.text)[:_MAX_PREVIEWS]
+    return tuple(preview for preview in found if preview.title or preview.text)[:10]
 
 
 def recorded_text(text: str) -> str:
@@ -140,7 +139,6 @@ def _one_line(text: str) -> str:
 
 _WRITTEN_BY_SOMEBODY = frozenset({"", "bot_message", "file_share", "me_message", "thread_broadcast"})
 """Subtypes of messages that people and apps write; the others report events, such as somebody joining."""
-_MAX_WRITER = 80
 
 
 def thread_message(message: SlackMessage) -> ThreadMessage | None:
@@ -164,5 +162,5 @@ def _writer(message: SlackMessage) -> str:
     """Returns a marked mention of the person, or the name of the app."""
     app = message.username or message.bot_profile.name
     if app or not _PERSON.fullmatch(message.user):
-        return " ".join(displayable(app).split())[:_MAX_WRITER]
+        return " ".join(displayable(app).split())[:80]
     return mention(message.user)

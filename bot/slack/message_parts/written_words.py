@@ -16,7 +16,6 @@ MAX_CHARACTERS = 80_000
 """The most words of one message: Slack cuts its text at 40,000 characters, and tables have 20,000 at most."""
 _MAX_DEPTH = 10
 _MAX_INDENT, _INDENT = 8, "    "
-_MAX_NUMBER = 10_000
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}")
 _GROUP = re.compile(r"S[A-Z0-9]{1,30}")
@@ -187,7 +186,7 @@ class _Writer:
 
     def _list(self, part: BlockPart) -> str:
         indent = _INDENT * min(max(part.indent, 0), _MAX_INDENT)
-        first = min(max(part.offset, 0), _MAX_NUMBER) + 1
+        first = min(max(part.offset, 0), 10_000) + 1
         lines = []
         for number, item in enumerate(part.elements, first):
             self.unknown |= item.type != "rich_text_section"

@@ -19,7 +19,6 @@ from bot.slack.sending.web_api import call, silent_logger
 
 logger = logging.getLogger(__name__)
 
-HANDSHAKE_SECONDS = 5.0
 PING_INTERVAL = 5.0
 """Seconds between pings. After four without an answer, the connection counts as lost."""
 _LOOK_INTERVAL = 0.5
@@ -62,7 +61,7 @@ class SocketModeConnection(SocketModeClient):
         try:
             answer = await call(self.web_client.apps_connections_open(app_token=self.app_token))
             self.wss_uri = _address(answer.get("url"))
-            async with asyncio.timeout(HANDSHAKE_SECONDS):
+            async with asyncio.timeout(5.0):
                 await self.connect()  # type: ignore[no-untyped-call]  # slack-sdk leaves it untyped
         except TimeoutError:
             await self.close()

@@ -55,8 +55,6 @@ from bot.slack.sending.views import ShownView, SlackViews
 
 logger = logging.getLogger(__name__)
 
-_NAMED_AT_ONCE = 20
-
 
 @dataclass(frozen=True)
 class HandOverContext:
@@ -71,7 +69,7 @@ class HandOverContext:
         read = thread_message(message)
         messages: tuple[ThreadMessage, ...] = ()
         if read is not None:
-            names = await self.people.names(people_in((read,))[:_NAMED_AT_ONCE])
+            names = await self.people.names(people_in((read,))[:20])
             messages = (with_known_names(read, names),)
         thread = await self._thread(place) if place.thread_ts else ()
         has_thread = thread is not None and len(thread) > 1
@@ -107,9 +105,6 @@ class HandOverContext:
         return context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS // 2), mask=mask)
 
 
-_MOST_SUBMITTED = 1_000
-
-
 DraftKey = tuple[str, str]
 """The person and the place (ModalPlace.draft_key) that a draft belongs to."""
 
@@ -121,7 +116,7 @@ class DraftKeeper:
         self._service = service
         self._recorder = recorder
         self._unsaved: dict[DraftKey, str] = {}
-        self._submitted = RecentSet(_MOST_SUBMITTED)
+        self._submitted = RecentSet(1_000)
 
     async def text(self, key: DraftKey) -> str:
         """Returns what was typed last, saved or not. Raises StoreError."""

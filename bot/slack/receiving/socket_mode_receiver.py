@@ -27,7 +27,6 @@ from bot.slack.receiving.slack_app import SlackApp
 logger = logging.getLogger(__name__)
 
 _MOST_ENVELOPES = 2_000
-_RETIRING_SECONDS = 5.0
 
 
 class SocketReceiver:
@@ -96,7 +95,7 @@ class SocketReceiver:
     async def _until_answered(self, connection: SocketModeConnection) -> None:
         unanswered = [task for task in self._envelopes if task.get_name() == _task_name(connection)]
         if unanswered:
-            await asyncio.wait(unanswered, timeout=_RETIRING_SECONDS)
+            await asyncio.wait(unanswered, timeout=5.0)
 
     def _on_envelope(self, connection: SocketModeConnection, envelope: Envelope) -> None:
         """Starts work on an envelope. Ignored ones are not acknowledged, so Slack sends them again."""

@@ -62,6 +62,10 @@ class MessageContext:
     moment = staticmethod(text.moment)
     day_and_time = staticmethod(text.day_and_time)
 
+    def addressed(self, person_id: str, words: Markup) -> Markup:
+        """See Renderer."""
+        return self("{who} {words}", who=person(person_id), words=words) if person_id else words
+
     def quote(self, text: str, characters: int = 300, lines: int = 4, width: int = 1_500) -> Markup:
         """See Renderer."""
         shown, cut = opening(text, characters=characters, lines=lines)

@@ -40,10 +40,9 @@ from bot.slack.rendering.text import channel, escape, fitting, one_line, shorten
 # The choices for an agent's question: buttons, a list, or a modal with an input for each field. A choice always shows
 # everything that it sends; if it does not fit on a button or in a list, people answer with a reply.
 
-_MAX_CHOICES = 9_000
+MAX_CHOICES = 9_000
 """Characters of all choices: Slack rejects blocks that are too long in total (its limit is not documented)."""
-_Encoded = tuple[str, FieldKind, tuple[str, ...], bool, bool]
-_ENCODED = TypeAdapter(tuple[_Encoded, ...])
+_ENCODED = TypeAdapter(tuple[tuple[str, FieldKind, tuple[str, ...], bool, bool], ...])
 
 
 def answer_choices(thread: Thread, fields: Sequence[QuestionField]) -> list[Block]:
@@ -69,7 +68,7 @@ def options_of(field: QuestionField) -> tuple[str, ...]:
 
 def _fit(values: Mapping[str, str]) -> bool:
     fit = all(fits_a_button(label) and width(value) <= MAX_OPTION_VALUE for label, value in values.items())
-    return fit and 0 < len(values) <= MOST_OPTIONS and sum(map(width, (*values, *values.values()))) <= _MAX_CHOICES
+    return fit and 0 < len(values) <= MOST_OPTIONS and sum(map(width, (*values, *values.values()))) <= MAX_CHOICES
 
 
 def encoded_fields(fields: Sequence[QuestionField]) -> str:

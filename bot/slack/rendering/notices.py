@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from bot.domain.delivery import person_mentioned
-from bot.domain.jobs.job import JobReport, QuestionField
+from bot.domain.jobs.job import LONGEST_LABEL, Answer, JobReport, QuestionField
 from bot.domain.projects import ChannelSettings
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOrigin
 from bot.notices.answers import CONTINUED, EMPTY, AnswerRequested, PostNotDelivered, PromptRequested, StatusRequested
@@ -23,13 +23,9 @@ from bot.slack.rendering.agent_markdown import defused, markdown_pieces
 from bot.slack.rendering.blocks import Block, ChatMessage
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.modals import answer_choices, fits_a_button
+from bot.slack.rendering.modals import MAX_CHOICES, answer_choices, fits_a_button
 from bot.slack.rendering.text import pieces, quote, shorten
 
-_LABEL = 75
-"""Slack's limit for the words on a button."""
-_MAX_CHOICES = 9_000
-"""Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
 _PROMPT_PIECE, _PIECES_A_MESSAGE = 2_800, 3
 """Slack refuses messages whose blocks are too long together (its limit is not documented): stay under 9,000."""
 _ANSWER_PIECE, _MAX_ANSWER = 7_000, 1_500
@@ -77,7 +73,7 @@ def _made(thread: Thread, message: NoticeContent, show: MessageContext) -> list[
 def _made_of_one(thread: Thread, message: NoticeContent, show: MessageContext) -> ChatMessage:
     match message:
         case JobEnd():
-            return _with_report(thread, message.tell(show, thread), message.report, show)
+            return _with_report(thread, message.tell(show, thread), message.report or JobReport(), show)
         case QuestionAsked():
             person = show.person(message.person_id or thread.requester_id)
             question, choices = _question(thread, message.question, message.fields, show)
@@ -85,7 +81,7 @@ def _made_of_one(thread: Thread, message: NoticeContent, show: MessageContext) -
         case PicturesShown():
             return _with_pictures(message, show)
         case ProposalMade():
-            return _proposal(thread, message, show)
+            return _with_answer(thread, message.tell(show, thread), message.text, [message.shown_pages(show)])
         case ProjectAsked():
             return _which_project(message, show)
         case _:
@@ -93,45 +89,32 @@ def _made_of_one(thread: Thread, message: NoticeContent, show: MessageContext) -
             return blocks.paragraph(said.words, *blocks.said_by(said.buttons))
 
 
-def _with_report(thread: Thread, said: Said, report: JobReport | None, show: MessageContext) -> ChatMessage:
-    """Returns the message about an end with its details as one message, buttons last."""
-    buttons = blocks.said_by(said.buttons)
-    if report is None:
-        return blocks.paragraph(said.words, *buttons)
-    parts: list[tuple[str, Block]] = []
-    answer = shorten(report.answer.text, _MAX_ANSWER) if report.answer else ""
-    shown = defused(answer)
-    if shown.strip():
-        parts.append((answer, blocks.markdown(shown)))
+def _with_report(thread: Thread, said: Said, report: JobReport, show: MessageContext) -> ChatMessage:
+    """Returns the message about an end with its details as one message."""
     question, choices = _question(thread, report.question, report.question_fields, show)
-    parts += [(text, blocks.section(text)) for text in (failed_checks(show, report.failed_checks), question) if text]
-    if report.answer is not None and report.answer.cut:
-        buttons.append(blocks.button(SHOW_ALL, blocks.SHOW_ANSWER, f"{thread.id}/{report.answer.id}"))
     pairs = zip(blocks.SEND_EXAMPLES, filter(fits_a_button, report.examples), strict=False)
     examples = [blocks.button(prompt, action_id, f"{thread.id}/{prompt}") for action_id, prompt in pairs]
-    text = _text(said.words, [part for part, _ in parts])
-    rows = [blocks.actions(*row) for row in (choices, examples, buttons) if row]
-    return ChatMessage(text, (blocks.section(said.words), *(block for _, block in parts), *rows))
+    sections = failed_checks(show, report.failed_checks), question
+    return _with_answer(thread, said, report.answer, sections, [choices, examples])
 
 
-def _proposal(thread: Thread, message: ProposalMade, show: MessageContext) -> ChatMessage:
-    """Returns the post of a plan: what became of it, its words and pages, buttons last."""
-    said, pages = message.tell(show, thread), message.shown_pages(show)
-    text = shorten(message.text.text, _MAX_ANSWER) if message.text else ""
-    buttons = blocks.said_by(said.buttons)
-    if message.text is not None and message.text.cut:
-        buttons.append(blocks.button(SHOW_ALL, blocks.SHOW_ANSWER, f"{thread.id}/{message.text.id}"))
-    shown = [blocks.markdown(defused(text))] if defused(text).strip() else []
-    shown += [blocks.section(pages)] if pages else []
-    shown += [blocks.actions(*buttons) | {"block_id": "plan"}] if buttons else []
-    return ChatMessage(_text(said.words, [text, pages]), (blocks.section(said.words), *shown))
-
-
-def _text(words: str, parts: Sequence[str]) -> str:
-    """Returns the text of a message: words, and those of its other parts that fit."""
-    for part in filter(None, parts):
-        words = f"{words}\n{part}" if len(words) + len(part) < blocks.MAX_TEXT else words
-    return words
+def _with_answer(
+    thread: Thread, said: Said, answer: Answer | None, sections: Sequence[str], rows: Sequence[list[Block]] = ()
+) -> ChatMessage:
+    """Returns words with the agent's below them, further paragraphs, and rows of buttons, those of the words last. Its
+    text has the words, and those of the other parts that fit.
+    """
+    written, buttons = shorten(answer.text, _MAX_ANSWER) if answer else "", blocks.said_by(said.buttons)
+    shown = defused(written)
+    parts = [(written, blocks.markdown(shown))] if shown.strip() else []
+    parts += [(each, blocks.section(each)) for each in sections if each]
+    if answer is not None and answer.cut:
+        buttons.append(blocks.button(SHOW_ALL, blocks.SHOW_ANSWER, f"{thread.id}/{answer.id}"))
+    text = str(said.words)
+    for part, _ in parts:
+        text = f"{text}\n{part}" if len(text) + len(part) < blocks.MAX_TEXT else text
+    below = [blocks.actions(*row) for row in (*rows, buttons) if row]
+    return ChatMessage(text, (blocks.section(said.words), *(block for _, block in parts), *below))
 
 
 def _with_pictures(message: PicturesShown, show: MessageContext) -> ChatMessage:
@@ -161,11 +144,11 @@ def _which_project(message: ProjectAsked, show: MessageContext) -> ChatMessage:
 def _with_room(choices: dict[str, str]) -> dict[str, str]:
     """The first of them that are not too long together."""
     widths = accumulate(len(_label(name)) + len(value) for name, value in choices.items())
-    return dict(each for each, used in zip(choices.items(), widths, strict=True) if used <= _MAX_CHOICES)
+    return dict(each for each, used in zip(choices.items(), widths, strict=True) if used <= MAX_CHOICES)
 
 
 def _label(name: str) -> str:
-    return " ".join(displayable(name).split())[:_LABEL] or ELLIPSIS
+    return " ".join(displayable(name).split())[:LONGEST_LABEL] or ELLIPSIS
 
 
 def _whole_answer(message: AnswerRequested) -> list[ChatMessage]:

@@ -16,7 +16,6 @@ from bot.slack.rendering.blocks import ChatMessage, RichBlock
 logger = logging.getLogger(__name__)
 
 REST_SECONDS = 24 * 3_600.0
-_MOST_TRIED = 100
 LeftOut = frozenset[RichBlock]
 Tries = list[tuple[LeftOut, str]]
 """What each try left out, and why Slack refused it."""
@@ -28,7 +27,7 @@ class RichBlocks:
 
     monotonic: Callable[[], float] = time.monotonic
     _rests: dict[RichBlock, float] = field(default_factory=dict)
-    _tried: RecentDict[str, tuple[ChatMessage, Tries]] = field(default_factory=lambda: RecentDict(_MOST_TRIED))
+    _tried: RecentDict[str, tuple[ChatMessage, Tries]] = field(default_factory=lambda: RecentDict(100))
 
     def left_out(self, thread_id: str, whole: ChatMessage) -> LeftOut:
         """Returns the kinds to send a message without: those that rest, and then one, another, or all."""

@@ -157,9 +157,6 @@ class CallGate:
         return method in self._limits.methods and method not in _SAID
 
 
-_MOST_IDS_KEPT = 1_000
-
-
 async def _unchanged(channel_id: str) -> str:
     return channel_id
 
@@ -171,7 +168,7 @@ class NewestChannelIds:
 
     def __init__(self, find: Callable[[str], Awaitable[str]] = _unchanged) -> None:
         self._find = find
-        self._newest = RecentDict[str, str](_MOST_IDS_KEPT)
+        self._newest = RecentDict[str, str](1_000)
 
     def newest(self, channel_id: str) -> str:
         """Returns the newest id known so far."""

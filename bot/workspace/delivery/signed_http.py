@@ -14,9 +14,7 @@ from bot.workspace.delivery.deliveries import Ack, Envelope, NotDeliveredError
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Json
 
-MAX_ANSWER_BYTES = 1 << 20
 JSON_TYPE = "application/json"
-FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class SignedHttp:
@@ -82,7 +80,7 @@ class SignedHttp:
 async def _acknowledgement(answer: ClientResponse) -> Ack:
     if not 200 <= answer.status < 300:  # noqa: PLR2004 - any 2xx
         raise NotDeliveredError("http_error")
-    return _read_ack_body(await answer.content.read(MAX_ANSWER_BYTES))
+    return _read_ack_body(await answer.content.read(1 << 20))
 
 
 def _signature(secret: str, timestamp: str, body: bytes) -> str:
@@ -111,7 +109,7 @@ def _encoded_body(envelope: Envelope) -> tuple[bytes, str]:
     if envelope.type == "events_api":
         return json.dumps(envelope.payload).encode(), JSON_TYPE
     fields = envelope.payload if envelope.type == "slash_commands" else {"payload": json.dumps(envelope.payload)}
-    return urlencode(fields, errors="replace").encode(), FORM_TYPE
+    return urlencode(fields, errors="replace").encode(), "application/x-www-form-urlencoded"
 
 
 def _read_ack_body(body: bytes) -> Ack:

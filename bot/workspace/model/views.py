@@ -83,14 +83,11 @@ class ViewChange:
     user: str
 
 
-ViewObserver = Callable[[ViewChange], None]
-
-
 class OpenViews:
     """Each person's open modal, and their Home as last published."""
 
     def __init__(self) -> None:
-        self.observers: list[ViewObserver] = []
+        self.observers: list[Callable[[ViewChange], None]] = []
         self._modals: dict[str, View] = {}
         self._homes: dict[str, View] = {}
 

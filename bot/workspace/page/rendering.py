@@ -148,7 +148,6 @@ class PageRenderer:
         }
 
 
-MAX_QUEUED_FRAMES = 1_000
 HEARTBEAT_SECONDS = 30
 Frames = asyncio.Queue[Json | None]
 """The queued frames for one page; None ends its stream."""
@@ -170,7 +169,7 @@ class Streams:
         """Serves one page's stream until the page closes it."""
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS)
         await socket.prepare(request)
-        frames: Frames = asyncio.Queue(MAX_QUEUED_FRAMES)
+        frames: Frames = asyncio.Queue(1_000)
         self._viewers[frames] = viewer
         frames.put_nowait({"type": "link", "connected": connected})
         if self._tip:

@@ -14,8 +14,6 @@ from bot.workspace.web_api.method import Credentials, MethodCall
 from bot.workspace.web_api.methods import METHODS
 from bot.workspace.wire.arguments import Arguments, json_object
 
-_FORM_FIELDS = 1000
-
 
 async def read_arguments(request: web.Request) -> tuple[str, Arguments]:
     """Returns the token (empty if there is none) and the other arguments.
@@ -47,7 +45,7 @@ async def _body(request: web.Request) -> Mapping[str, Any]:
 
 def _form(raw: bytes) -> Json:
     try:
-        return dict(parse_qsl(raw.decode("utf-8"), keep_blank_values=False, max_num_fields=_FORM_FIELDS))
+        return dict(parse_qsl(raw.decode("utf-8"), keep_blank_values=False, max_num_fields=1000))
     except ValueError:
         raise SlackError("invalid_form_data") from None
 

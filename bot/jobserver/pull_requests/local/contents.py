@@ -9,7 +9,6 @@ from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.listings import ChangedFile, FileVersion, PullRequestChange, parse_totals
 from bot.jobserver.repository.mirror import DIFF, Mirror
 
-COMMIT_LIMIT = 250
 PATCH_BYTES = 200_000
 """The size limit of one file's patch."""
 ALL_PATCH_BYTES = 2_000_000
@@ -35,7 +34,7 @@ class ContentsReader:
     async def commits(self, start: str, end: str) -> tuple[Commit, ...]:
         """Returns the newest 250 commits, the oldest of them first, without merges."""
         log = await self.mirror.run(
-            "log", "-z", "--reverse", "--no-merges", f"--max-count={COMMIT_LIMIT}",
+            "log", "-z", "--reverse", "--no-merges", "--max-count=250",
             "--format=%H%x00%an%x00%cI%x00%s", f"{start}..{end}", "--",
         )  # fmt: skip
         return _parse_log(printable(log))

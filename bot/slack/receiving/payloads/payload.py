@@ -22,7 +22,6 @@ from bot.slack.sending.identity import Identity
 
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_.:\-]")
 _TS = re.compile(r"[0-9]{10}\.[0-9]{6}")
-_MAX_LOGGED = 40
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
@@ -193,7 +192,7 @@ def is_direct_message(channel_id: str) -> bool:
 
 def log_safe(text: str) -> str:
     """Returns a type or an id in a form for the log: short and on one line."""
-    return _UNUSUAL.sub("?", text[:_MAX_LOGGED])
+    return _UNUSUAL.sub("?", text[:40])
 
 
 def parse_body(body: str, content_type: str) -> dict[str, Any] | None:
