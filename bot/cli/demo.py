@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from bot.cli.demo_services import CHANNEL, REVIEWER, Demo, DemoError, agent_offer, running_demo
+from bot.cli.terminal import typed_line
 from bot.domain.messages import unescape
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import Mode
@@ -125,25 +126,14 @@ async def _run_once(directory: Path, port: int | None, agent: str, prompt: str, 
             return
         click.echo(f"\nPull request: {link}\nIts page stays until you press Enter.")
         with suppress(asyncio.CancelledError):  # Ctrl-C ends it as well
-            await _enter()
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before
+            await typed_line()
 
 
 def _is_at_terminal() -> bool:
     """Returns whether a person sees the output and can press Enter: not in a pipe, nor in the background."""
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return at_terminal and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
-
-
-async def _enter() -> None:
-    """Waits for a line, or the end of the input, at the terminal."""
-    loop, typed = asyncio.get_running_loop(), asyncio.Event()
-    termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before
-    loop.add_reader(sys.stdin, typed.set)
-    try:
-        await typed.wait()
-        sys.stdin.readline()
-    finally:
-        loop.remove_reader(sys.stdin)
 
 
 class TourStep(Enum):

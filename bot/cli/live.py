@@ -5,9 +5,7 @@ records it without anybody's words.
 import asyncio
 import json
 import logging
-import os
 import platform
-import sys
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -27,6 +25,7 @@ from bot.app.settings.config import Config, load
 from bot.cli.live_shapes import differences
 from bot.cli.live_story import STEPS, Act, Ear, Operator, Outcome, SkippedStep, Story, Watch, follow
 from bot.cli.starting import BOT_FILE, environment
+from bot.cli.terminal import typed_line
 from bot.domain.people import ChannelInfo
 from bot.runtime.private_files import owner_only
 from bot.runtime.rotating_secrets import RotatingSecret
@@ -45,7 +44,7 @@ _SENDING = "It has keys, types and codes, but no texts, names, ids and tokens: p
 
 
 class Terminal:
-    """The operator at this process's terminal. The event loop reads it, so that waiting can end in other ways, too."""
+    """The operator at this process's terminal."""
 
     def __init__(self, seconds: float = PERSON_SECONDS) -> None:
         self._seconds = seconds
@@ -53,18 +52,7 @@ class Terminal:
     async def line(self, words: str) -> str:
         """Returns what is typed; empty for Enter."""
         click.echo(words, nl=False)
-        loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
-        typed: asyncio.Future[bytes] = loop.create_future()
-
-        def read() -> None:
-            loop.remove_reader(terminal)
-            typed.set_result(os.read(terminal, 4096))
-
-        loop.add_reader(terminal, read)
-        try:
-            return (await typed).decode(errors="replace").strip()
-        finally:
-            loop.remove_reader(terminal)
+        return await typed_line()
 
     async def does(self, act: Act, _story: Story, seen: Awaitable[Any], /) -> Any:
         """See Operator."""

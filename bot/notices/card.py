@@ -225,10 +225,6 @@ _PROJECT_REASONS: Mapping[ProjectReason, str] = {
     ProjectReason.DEFAULT: "the default of {who}",
     ProjectReason.CHOSEN: "chosen by {who}",
 }
-_PULL_REQUEST_THAT_IS: Mapping[PullRequestState | None, str] = {
-    PullRequestState.MERGED: "Pull request: {link} (merged)",
-    PullRequestState.CLOSED: "Pull request: {link} (closed)",
-}
 _WAIT_FOR: Mapping[Problem | None, str] = {
     Problem.OUT_OF_REACH: "{count} waiting for the agent to be back",
     Problem.FAULTY: "{count} waiting for the agent to answer properly again",
@@ -293,11 +289,9 @@ def link_fact(show: Renderer, job: Job, progress: Progress, followed: FollowedPu
         return show("Pull request: pending: {why}" if why else "Pull request: pending", why=why)
     if not job.pr_link:
         return NOTHING
-    words, by = _PULL_REQUEST_THAT_IS.get(became, "Pull request: {link}"), NOTHING
-    if followed is not None and followed.found is not None:
-        pull = followed.found.pull_request
-        words, by = f"Pull request: {{link}}{state_words(pull)}", show.line(pull.ended_by or "")
-    return show(words, link=show.link(job.pr_link, _MAX_LINK), by=by)
+    pull = followed.found.pull_request if followed and followed.found else None
+    words, by = state_words(pull.state if pull else became, pull), show.line((pull and pull.ended_by) or "")
+    return show(f"Pull request: {{link}}{words}", link=show.link(job.pr_link, _MAX_LINK), by=by)
 
 
 def _kept(show: Renderer, files: int) -> Markup:

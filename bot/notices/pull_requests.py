@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 _SHOWN_NAMES = 5
 
 
-def state_words(pull: PullRequest) -> str:
-    """Returns the state of a pull request in brackets, with `{by}` for whoever ended it; empty if nobody knows it."""
-    match pull.state:
+def state_words(state: PullRequestState | None, pull: PullRequest | None) -> str:
+    """Returns the state of a pull request, which may not have been read, in brackets, with `{by}` for whoever ended it;
+    empty if nobody knows it.
+    """
+    by = " by {by}" if pull and pull.ended_by else ""
+    match state:
         case PullRequestState.MERGED:
-            return " (merged by {by})" if pull.ended_by else " (merged)"
+            return f" (merged{by})"
         case PullRequestState.CLOSED:
-            return " (closed by {by})" if pull.ended_by else " (closed)"
-        case PullRequestState.OPEN:
+            return f" (closed{by})"
+        case PullRequestState.OPEN if pull:
             return " (in the merge queue)" if pull.queued else " (draft)" if pull.draft else " (open)"
         case _:
             return ""

@@ -80,8 +80,6 @@ def delivery_failure(error: errors.ChatError) -> DeliveryFailure:
 
 Delivered = Callable[[str, BaseException | None], None]
 """Is told of each try to deliver a notice: its kind, and the error with which it ended, if any."""
-HOME_DELAY = 2.0
-"""Seconds after which a changed card appears in its person's Home, together with later changes."""
 
 
 class PausedTooLongError(Exception):
@@ -290,7 +288,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         if held and thread is not None and thread.card_ts is None and ts:
             await card_posted(tx, thread, ts, self._modes)
         if held and item.notice.delivery is Delivery.CARD:
-            await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
+            await tx.homes.changed(item.thread.requester_id)
         if not held and item.notice.delivery is Delivery.CARD and await tx.threads.get(item.thread.id):
             # The process was paused. This call came late, and may have overwritten what another process has shown.
             await tx.notices.add(item.thread.id, CARD_CHANGED)

@@ -15,7 +15,6 @@ from bot.store.store import Store, Transaction
 
 logger = logging.getLogger(__name__)
 
-DAY = 24 * 3_600.0
 AT_LEAST = 15.0
 """Seconds between two readings of a pull request, whatever makes the next one due."""
 CLAIM_EVERY = 5.0
@@ -61,7 +60,7 @@ class PullRequestPoller(Worker[ClaimedPullRequest]):
             if now is None:
                 return
             posts, muted = self._posts(now.thread.channel_id), bool(now.thread.state.people.muted_by)
-            keep = self._settings.variables.keep_days * DAY
+            keep = self._settings.variables.keep_days * 24 * 3_600.0
             pace = min(EACH_MINUTE, 2 * self._settings.variables.poll_slowest)
             telling = Telling(posts, muted=muted, elsewhere=now.is_told_elsewhere, keep=keep, pace=pace)
             decision = decide(now.followed, seen, tx.now, telling, jitter=self._random())

@@ -25,18 +25,14 @@ HOUR = 3600.0
 DAY = 24 * HOUR
 HOME_DAYS = 30.0
 """A Home that nobody opens for this long is no longer updated."""
-COUNTED_HOURS = 2.0
-"""Requests count towards the limit for an hour."""
-VERSION_DAYS = 8.0
-"""What was written within a week is read again after a time in which nobody listened."""
 HELD_DAYS = 7.0
 """How long somebody can answer whether a reply is meant for the agent."""
 
 _AGES = {
-    OldRows.COUNTED: COUNTED_HOURS * HOUR,
+    OldRows.COUNTED: 2 * HOUR,  # they count towards the limit for an hour
     OldRows.DRAFTS: DAY,
     OldRows.HOMES: HOME_DAYS * DAY,
-    OldRows.MESSAGE_VERSIONS: VERSION_DAYS * DAY,
+    OldRows.MESSAGE_VERSIONS: 8 * DAY,  # what is a week old can be read again, if nobody listened
     OldRows.SLACK_CALLS: HOUR,
 }
 Deletion = Callable[[int, UpkeepTransaction], Awaitable[int]]

@@ -150,12 +150,7 @@ class Service:
 
     async def save_preference(self, person_id: str, preference: Preference) -> None:
         """Saves a person's preference."""
-
-        async def work(tx: Transaction) -> None:
-            await tx.preferences.save(person_id, preference)
-            await tx.homes.changed(person_id, due_in=0.0)
-
-        await self._transact(work)
+        await self._transact(lambda tx: tx.preferences.save(person_id, preference))
 
     async def open_home(self, person_id: str, *, page: int = 0) -> None:
         """Publishes somebody's Home now, and from now on whenever it changes."""

@@ -31,11 +31,10 @@ from bot.notices.answers import (
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged, ToPerson
 from bot.service import following_jobs, proposals
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
-from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words
+from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words, was_stopped_since
 from bot.service.following_jobs import ActionTerms
 from bot.service.reply import catch_up
 from bot.service.start import record_start
-from bot.service.stopping import was_stopped_since
 from bot.store.store import RequestTransaction
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
@@ -101,9 +100,10 @@ def _shown(thread: Thread, action: Request) -> ToPerson | None:
 async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     if action.kind in _SENDING and await was_stopped_since(tx, action):
         return ActionAnswer.STOPPED_SINCE
+    answer: ActionAnswer | None = None
     match action.kind:
         case RequestKind.SEND_AGAIN:
-            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text))
+            answer = await _send_again(tx, thread, await tx.requests.get(action.text))
         case RequestKind.SEND_NEW_WORDS:
             answer = await _send_new_words(tx, thread, action)
         case RequestKind.MUTE | RequestKind.UNMUTE:
@@ -115,10 +115,7 @@ async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms
         case RequestKind.CHOOSE_PROJECT:
             answer = await following_jobs.choose_project(tx, thread, action, terms)
         case RequestKind.DROP_PROPOSAL:
-            answer = None
             await proposals.drop(tx, thread, action)
-        case _:
-            answer = None
     return answer
 
 

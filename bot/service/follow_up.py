@@ -5,6 +5,7 @@ first. The thread is locked.
 from dataclasses import replace
 
 from bot.domain.jobs.job import ARCHIVED
+from bot.domain.jobs.stopping import was_stopped_after
 from bot.domain.messages import beginning
 from bot.domain.requests import edits
 from bot.domain.requests.held import question_about, to_ask_about
@@ -87,6 +88,11 @@ async def checked(tx: RecordingTransaction, thread: Thread, request: Request) ->
     """Returns a new request, rejected if there is a reason."""
     problem = await obstacle(tx.requests, thread) or ("" if request.text or request.attachments else NO_WORDS)
     return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
+
+
+async def was_stopped_since(tx: RecordingTransaction, press: Request) -> bool:
+    """Returns whether the job was stopped after a press."""
+    return was_stopped_after(press.asked_at, await tx.requests.stops(press.thread_id), recorded_at=press.recorded_at)
 
 
 async def explain(tx: RecordingTransaction, request: Request) -> None:

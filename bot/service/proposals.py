@@ -1,12 +1,12 @@
 """Starts or drops the plan that an agent proposed, or takes it back. The thread is locked."""
 
 from bot.domain.jobs import proposals
-from bot.domain.jobs.stopping import was_stopped_after
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.request import RejectionReason, Request, RequestState, surface_of
 from bot.domain.threads.thread import ProposalEnd, Thread, ThreadState, waits_for_start
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.notices.proposals import ProposalMade, ProposalPressed
+from bot.service.follow_up import was_stopped_since
 from bot.store.store import RecordingTransaction, RequestTransaction
 
 
@@ -39,9 +39,7 @@ async def open_start(
     why = proposals.why_not(thread, press)
     if may_have_arrived and why in {None, ProposalEnd.STARTED}:  # the job API knows
         return proposals.opened(thread.state, press, may_have_arrived=True)
-    if why is None and was_stopped_after(
-        press.asked_at, await tx.requests.stops(thread.id), recorded_at=press.recorded_at
-    ):
+    if why is None and await was_stopped_since(tx, press):
         why = ProposalEnd.STOPPED
         await end(tx, thread, why)
     earlier = await tx.requests.waiting_follow_ups(thread.id)

@@ -79,11 +79,6 @@ async def withdraw_if_stopped(tx: RequestTransaction, thread_id: str, ids: Seque
     await _withdraw(tx, thread, [each for each in overtaken if each.kind is RequestKind.FOLLOW_UP])
 
 
-async def was_stopped_since(tx: RecordingTransaction, press: Request) -> bool:
-    """Returns whether the job was stopped after a press."""
-    return was_stopped_after(press.asked_at, await tx.requests.stops(press.thread_id), recorded_at=press.recorded_at)
-
-
 async def _withdraw(tx: RecordingTransaction, thread: Thread, requests: Sequence[Request]) -> bool:
     asked = [each for each in requests if not is_outsider(each.person, thread)]  # others' will be refused
     for request in asked:

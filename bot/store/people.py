@@ -70,9 +70,10 @@ class Preferences(Part):
         return Preference(rows[0]["project"], rows[0]["quiet"]) if rows else Preference()
 
     async def save(self, person_id: str, preference: Preference) -> None:
-        """Saves a preference."""
+        """Saves a preference, which the person's Home shows."""
         values = {"person_id": person_id, "project": preference.project, "quiet": preference.quiet}
         await self._session.execute(_SAVE_PREFERENCE, values)
+        await home_changed(self._session, person_id, due_in=0.0)
 
 
 HOME_DELAY = 2.0
@@ -93,7 +94,7 @@ class Homes(Part):
         values = {"person_id": person_id, "page": page, "opened_at": now, "due_at": now}
         await self._session.execute(_HOME_OPENED, values)
 
-    async def changed(self, person_id: str, *, due_in: float) -> None:
+    async def changed(self, person_id: str, *, due_in: float = HOME_DELAY) -> None:
         """Makes somebody's Home due in this many seconds, if they ever opened it."""
         await home_changed(self._session, person_id, due_in=due_in)
 
