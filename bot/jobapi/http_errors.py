@@ -7,18 +7,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import httpx
 
-from bot.errors import (
-    JobApiBusy,
-    JobApiError,
-    JobApiFailed,
-    JobApiNotAllowed,
-    JobApiRejected,
-    JobApiUncertain,
-    JobApiUnreachable,
-    JobGone,
-    NoSuchProject,
-    NotTheJobApi,
-)
+from bot import errors
 from bot.jobapi.settings import GET_PATH
 from bot.jobapi.wire import is_json_object
 from bot.runtime.http.retry_after import retry_after_in
@@ -57,7 +46,7 @@ _NEVER_CONNECTED = (
 )
 
 
-def error_without_answer(error: Exception) -> JobApiError:
+def error_without_answer(error: Exception) -> errors.JobApiError:
     """Returns the error for a call without a response. It never quotes the library's message, which may have
     headers.
     """
@@ -65,10 +54,10 @@ def error_without_answer(error: Exception) -> JobApiError:
     # aiohttp's own error decides, if there is one.
     origin = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
     if isinstance(origin, _NEVER_CONNECTED):
-        return JobApiUnreachable(f"The job API cannot be reached: {_why(origin)}.")
+        return errors.JobApiUnreachable(f"The job API cannot be reached: {_why(origin)}.")
     if isinstance(origin, TimeoutError | httpx.TimeoutException):
-        return JobApiUncertain("The job API did not answer in time.")
-    return JobApiUncertain(f"The connection to the job API broke before it answered ({type(origin).__name__}).")
+        return errors.JobApiUncertain("The job API did not answer in time.")
+    return errors.JobApiUncertain(f"The connection to the job API broke before it answered ({type(origin).__name__}).")
 
 
 _REASONS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
@@ -91,7 +80,9 @@ def _why(origin: BaseException) -> str:
 # -- unsuccessful responses -----------------------------------------------------------------------------------------
 
 
-def error_for_status(operation: JobApiOperation, response: httpx.Response, words: str, body: bytes) -> JobApiError:
+def error_for_status(
+    operation: JobApiOperation, response: httpx.Response, words: str, body: bytes
+) -> errors.JobApiError:
     """Returns the error for a response that is not 2xx; `words` are the API's own."""
     status, is_json = response.status_code, is_json_object(body)
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
@@ -99,7 +90,7 @@ def error_for_status(operation: JobApiOperation, response: httpx.Response, words
         if status == Status.UNAUTHORIZED:
             what = "know Pagehand's key (401). Check JOB_API_KEY, or the project's own: keys can expire."
         is_page = bool(body) and not is_json
-        return JobApiNotAllowed(f"The job API does not {what}", status=status, words=words, is_page=is_page)
+        return errors.JobApiNotAllowed(f"The job API does not {what}", status=status, words=words, is_page=is_page)
     return (
         _not_accepted_yet(response, words)
         or _not_found(operation, status, words, is_json=is_json)
@@ -107,49 +98,49 @@ def error_for_status(operation: JobApiOperation, response: httpx.Response, words
     )
 
 
-def _not_accepted_yet(response: httpx.Response, words: str) -> JobApiUnreachable | None:
+def _not_accepted_yet(response: httpx.Response, words: str) -> errors.JobApiUnreachable | None:
     """Returns the error for responses that are sent before the request is processed, so that retrying is safe."""
     status, wait = response.status_code, retry_after_in(response.headers)
     if status == Status.TOO_MANY_REQUESTS or (status == Status.SERVICE_UNAVAILABLE and wait is not None):
-        return JobApiBusy(f"The job API is busy ({status}).", words=words, status=status, retry_after=wait)
+        return errors.JobApiBusy(f"The job API is busy ({status}).", words=words, status=status, retry_after=wait)
     if status in {Status.CONFLICT, Status.LOCKED}:
-        return JobApiBusy(
+        return errors.JobApiBusy(
             f"Something else is going on with the job ({status}).", words=words, status=status, retry_after=wait
         )
     if status == Status.TOO_EARLY:  # RFC 8470: not processed, because it might be a replay
-        return JobApiUnreachable(f"The job API asks to send it again ({status}).", words=words, retry_after=wait)
+        return errors.JobApiUnreachable(f"The job API asks to send it again ({status}).", words=words, retry_after=wait)
     if status == Status.PROXY_AUTHENTICATION_REQUIRED:
-        return JobApiUnreachable(f"The job API cannot be reached: the proxy asks for a password ({status}).")
+        return errors.JobApiUnreachable(f"The job API cannot be reached: the proxy asks for a password ({status}).")
     return None
 
 
-def _not_found(operation: JobApiOperation, status: int, words: str, *, is_json: bool) -> JobApiError | None:
+def _not_found(operation: JobApiOperation, status: int, words: str, *, is_json: bool) -> errors.JobApiError | None:
     if operation is JobApiOperation.UPLOAD:
         if status in {Status.NOT_FOUND, Status.GONE, Status.METHOD_NOT_ALLOWED, Status.NOT_IMPLEMENTED}:
-            return JobApiRejected(f"The job API takes no files ({status}).", words=words)
+            return errors.JobApiRejected(f"The job API takes no files ({status}).", words=words)
         if status == Status.INSUFFICIENT_STORAGE:
-            return JobApiRejected(f"The job API has no room for this file ({status}).", words=words)
+            return errors.JobApiRejected(f"The job API has no room for this file ({status}).", words=words)
     elif status == Status.NOT_FOUND and not is_json:
-        return NotTheJobApi(
+        return errors.NotTheJobApi(
             "What answers at the job API's address is not the job API (404): a proxy, or its base URL is wrong."
         )
     elif operation is JobApiOperation.CREATE:
         if status == Status.NOT_FOUND:
-            return NoSuchProject(f"The job API knows no such project ({status}).", words=words)
+            return errors.NoSuchProject(f"The job API knows no such project ({status}).", words=words)
     elif status in {Status.NOT_FOUND, Status.GONE}:
-        return JobGone(f"The job API knows no such job ({status}).", words=words)
+        return errors.JobGone(f"The job API knows no such job ({status}).", words=words)
     return None
 
 
-def _rejected_or_failed(response: httpx.Response, words: str) -> JobApiError:
+def _rejected_or_failed(response: httpx.Response, words: str) -> errors.JobApiError:
     status = response.status_code
     if httpx.codes.is_redirect(status):
-        return JobApiRejected(_redirected(response), words=words, status=status)
+        return errors.JobApiRejected(_redirected(response), words=words, status=status)
     # 408 should mean that the request did not arrive completely. But servers also send it when their own work took too
     # long, and then repeating a create could start a second job.
     if httpx.codes.is_client_error(status) and status != Status.REQUEST_TIMEOUT:
-        return JobApiRejected(f"The job API refused this ({status}).", words=words, status=status)
-    kind = JobApiFailed if httpx.codes.is_server_error(status) else JobApiUncertain
+        return errors.JobApiRejected(f"The job API refused this ({status}).", words=words, status=status)
+    kind = errors.JobApiFailed if httpx.codes.is_server_error(status) else errors.JobApiUncertain
     return kind(f"The job API failed ({status}).", words=words)
 
 

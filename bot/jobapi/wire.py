@@ -12,18 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.errors import JobApiUnreadable
-from bot.jobapi.models import (
-    MAX_ID,
-    AgentJob,
-    AttachedFile,
-    CancelBody,
-    Hide,
-    Job,
-    PromptBody,
-    PromptCall,
-    Requester,
-    UploadedFile,
-)
+from bot.jobapi import models
 from bot.runtime.text import printable_line
 
 MAX_BODY = 2 << 20
@@ -41,13 +30,13 @@ _STATUS_PHRASES = {
 }
 
 
-def prompt_body(call: PromptCall) -> bytes:
+def prompt_body(call: models.PromptCall) -> bytes:
     """Returns the bytes to send. Lone surrogates, which UTF-8 cannot encode, are replaced."""
-    body = PromptBody.model_construct(
+    body = models.PromptBody.model_construct(
         prompt=_encodable(call.prompt),
         instruction=None if call.instruction is None else _encodable(call.instruction),
         files=tuple(
-            AttachedFile(file.id, printable_line(_encodable(file.name), 200) or "file", file.mimetype)
+            models.AttachedFile(file.id, printable_line(_encodable(file.name), 200) or "file", file.mimetype)
             for file in call.files
         ),
         requested_by=call.requester,
@@ -63,9 +52,9 @@ def _encodable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def cancel_body(requested_by: Requester | None = None) -> bytes:
+def cancel_body(requested_by: models.Requester | None = None) -> bytes:
     """Returns the bytes to send."""
-    body = CancelBody.model_construct(requested_by=requested_by)
+    body = models.CancelBody.model_construct(requested_by=requested_by)
     return body.model_dump_json(by_alias=True, exclude_defaults=True).encode()
 
 
@@ -93,20 +82,20 @@ def json_in(body: bytes) -> Any:
 
 
 def _short_number(digits: str) -> int | None:
-    return int(digits) if len(digits) <= MAX_ID else None
+    return int(digits) if len(digits) <= models.MAX_ID else None
 
 
 def parse_upload(body: bytes) -> str:
     """Parses the id of an uploaded file. Raises JobApiUnreadable for any other response."""
     try:
         if len(body) <= MAX_BODY:
-            return UploadedFile.model_validate(json_in(body)).id
+            return models.UploadedFile.model_validate(json_in(body)).id
     except ValueError:
         pass
     raise JobApiUnreadable("The job API's answer to a file has no usable id.")
 
 
-def parse_job(body: bytes, hide: Hide = str, *, asked_id: str = "") -> Job:
+def parse_job(body: bytes, hide: models.Hide = str, *, asked_id: str = "") -> models.Job:
     """Parses an Agent job. Raises JobApiUnreadable for any other response.
 
     Args:
@@ -126,14 +115,14 @@ def parse_job(body: bytes, hide: Hide = str, *, asked_id: str = "") -> Job:
     raise JobApiUnreadable(f"The job API's answer is not a job: {problem}.")
 
 
-def _job_in(body: bytes, hide: Hide, asked_id: str) -> AgentJob:
+def _job_in(body: bytes, hide: models.Hide, asked_id: str) -> models.AgentJob:
     try:
-        return AgentJob.model_validate_json(body, context=hide)  # four times as fast as the rest, and strict
+        return models.AgentJob.model_validate_json(body, context=hide)  # four times as fast as the rest, and strict
     except ValidationError:
         data = json_in(body)
     if asked_id and isinstance(data, dict) and "id" in data:
         data["id"] = asked_id
-    return AgentJob.model_validate(data, context=hide)
+    return models.AgentJob.model_validate(data, context=hide)
 
 
 def _why_not_a_job(body: bytes) -> str:

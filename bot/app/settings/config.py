@@ -6,21 +6,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from bot.app.settings import values
 from bot.app.settings.projects import JobApiVariables, ProjectsFile, key_variables, read_projects
-from bot.app.settings.values import (
-    AppToken,
-    BotToken,
-    ChannelIds,
-    Command,
-    DatabaseUrl,
-    GroupIds,
-    Host,
-    LogLevel,
-    MetricsToken,
-    PersonIds,
-    Scopes,
-    SigningSecret,
-)
 from bot.errors import ConfigError
 from bot.jobapi.settings import BaseUrl
 from bot.queue.engine import passwords_in
@@ -39,16 +26,16 @@ class Config(JobApiVariables, SchedulerVariables):
 
     model_config = SettingsConfigDict(env_prefix="PAGEHAND_")
 
-    slack_bot_token: BotToken = Field(
+    slack_bot_token: values.BotToken = Field(
         alias="SLACK_BOT_TOKEN",
         description="on your app's page at api.slack.com/apps, under OAuth & Permissions",
     )
-    slack_signing_secret: SigningSecret | None = Field(
+    slack_signing_secret: values.SigningSecret | None = Field(
         default=None,
         alias="SLACK_SIGNING_SECRET",
         description="for HTTP: on your app's page, under Basic Information, App Credentials",
     )
-    slack_app_token: AppToken | None = Field(
+    slack_app_token: values.AppToken | None = Field(
         default=None,
         validate_default=True,
         alias="SLACK_APP_TOKEN",
@@ -59,18 +46,18 @@ class Config(JobApiVariables, SchedulerVariables):
         alias="SLACK_API_URL",
         description="Slack's Web API; change it only to try another workspace, like Pagehand's own",
     )
-    database_url: DatabaseUrl = Field(
+    database_url: values.DatabaseUrl = Field(
         default=SecretStr("sqlite:///pagehand.sqlite3"),
         alias="DATABASE_URL",
         description="sqlite:///FILE for one instance, postgresql://USER:PASSWORD@HOST/NAME for one or more",
     )
-    command: Command = Field(default="/docs", max_length=32, description="the slash command, as in the manifest")
+    command: values.Command = Field(default="/docs", max_length=32, description="the slash command, as in the manifest")
     admin: str = Field(
         default="",
         max_length=80,
         description="whom people should ask about problems: the id of a Slack user or channel, or a few words",
     )
-    without: Scopes = Field(
+    without: values.Scopes = Field(
         default=frozenset(),
         description="the optional scopes that were declined on purpose, such as files:read: nothing warns of them",
     )
@@ -79,15 +66,15 @@ class Config(JobApiVariables, SchedulerVariables):
         default=False,
         description="true if jobs may be started in channels shared with another organization",
     )
-    allowed_people: PersonIds = Field(
+    allowed_people: values.PersonIds = Field(
         default=frozenset(),
         description="only these people, and those in PAGEHAND_ALLOWED_GROUPS, may start jobs; if empty, everyone may",
     )
-    allowed_groups: GroupIds = Field(
+    allowed_groups: values.GroupIds = Field(
         default=frozenset(),
         description="only members of these user groups may start jobs; if empty, everyone may",
     )
-    allowed_channels: ChannelIds = Field(
+    allowed_channels: values.ChannelIds = Field(
         default=frozenset(),
         description="jobs may be started only in these channels; if empty, in every channel",
     )
@@ -100,11 +87,11 @@ class Config(JobApiVariables, SchedulerVariables):
     port: int = Field(
         default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port for Slack's requests and /health"
     )
-    host: Host = Field(
+    host: values.Host = Field(
         default="0.0.0.0",  # noqa: S104 - Slack calls from outside
         description="the address to listen on at PORT; 127.0.0.1 behind a proxy on this machine, :: for IPv6",
     )
-    health_host: Host = Field(
+    health_host: values.Host = Field(
         default="127.0.0.1",
         description="with Socket Mode: the address for PAGEHAND_HEALTH_PORT; 0.0.0.0 to allow checks from elsewhere",
     )
@@ -114,11 +101,11 @@ class Config(JobApiVariables, SchedulerVariables):
         le=65_535,
         description="with Socket Mode, and for `pagehand worker`: the port of GET /health; none by default",
     )
-    metrics_token: MetricsToken | None = Field(
+    metrics_token: values.MetricsToken | None = Field(
         default=None,
         description="the bearer token that GET /metrics requires; without one, they are at PAGEHAND_HEALTH_PORT only",
     )
-    log_level: LogLevel = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR")
+    log_level: values.LogLevel = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR")
     log_format: LogFormat | None = Field(
         default=None,
         description="text is for people, json has one object a line; by default text on a terminal, json elsewhere",

@@ -21,16 +21,8 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from bot.errors import ConfigError
+from bot.jobserver.egress import model_api
 from bot.jobserver.egress.model_answer import ModelAnswer
-from bot.jobserver.egress.model_api import (
-    RequestPolicy,
-    Route,
-    error_body,
-    holds_token,
-    request_headers,
-    response_headers,
-    with_key,
-)
 from bot.jobserver.egress.providers import ModelLogin, login_of
 from bot.jobserver.egress.request_rules import RELAY, RefusedRequest
 from bot.jobserver.egress.upstream_proxy import proxy_for
@@ -146,7 +138,7 @@ async def model_relay(
             raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
         connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
         session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar())
-        policy = RequestPolicy(login.api, login.model, login.choices)
+        policy = model_api.RequestPolicy(login.api, login.model, login.choices)
         relay = _Relay(run, await stack.enter_async_context(session), tell_refused, policy)
         server = HttpServer(
             web.Application(middlewares=[relay.answer]),
@@ -167,11 +159,11 @@ class _Relay:
     run: RelayedModel
     session: aiohttp.ClientSession
     tell_refused: Callable[[str], None]
-    policy: RequestPolicy
+    policy: model_api.RequestPolicy
 
     @web.middleware
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:  # noqa: ARG002 - by name
-        if not holds_token(request.headers, self.run.token, self.run.login.header):
+        if not model_api.holds_token(request.headers, self.run.token, self.run.login.header):
             return self._refuse(request, RefusedRequest("a wrong token", "This is not the run's key."), status=401)
         policy = self.policy
         route = policy.route(request.method, request.raw_path, request.headers)
@@ -191,20 +183,20 @@ class _Relay:
         return self._error(request, status, refused.message)
 
     def _error(self, request: web.Request, status: int, words: str) -> web.Response:
-        response = web.json_response(error_body(status, words), status=status)
+        response = web.json_response(model_api.error_body(status, words), status=status)
         if request.can_read_body and not request.content.at_eof():
             response.force_close()
         return response
 
-    async def _relayed(self, request: web.Request, route: Route, body: bytes) -> web.StreamResponse:
+    async def _relayed(self, request: web.Request, route: model_api.Route, body: bytes) -> web.StreamResponse:
         login = self.run.login
         seen = ModelAnswer(login.api)
         if _HAS_TOOLS.search(body) and not _COUNTS.search(route.target):
             self.run.last = seen
         try:
             key = login.key()
-            headers = request_headers(request.headers)
-            headers.update({**login.headers, **with_key(login.header, key), "Accept-Encoding": "identity"})
+            headers = model_api.request_headers(request.headers)
+            headers.update({**login.headers, **model_api.with_key(login.header, key), "Accept-Encoding": "identity"})
             async with self.session.request(
                 request.method, URL(login.upstream + route.target, encoded=True), headers=headers, data=body or None,
                 allow_redirects=False, proxy=proxy_for(login.upstream),
@@ -228,7 +220,7 @@ class _Relay:
     ) -> web.StreamResponse:
         if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
             return self._error(request, 502, "The model's address redirects to another one: set that one instead.")
-        headers = response_headers(answer.headers)
+        headers = model_api.response_headers(answer.headers)
         if answer.status >= 400:  # noqa: PLR2004 - errors
             told = (await _read(answer.content, _LARGEST_ERROR)).replace(key.encode(), b"[secret]")
             seen.refused(answer.status, told)

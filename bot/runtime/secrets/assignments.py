@@ -10,18 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from string import digits
 
-from bot.runtime.secrets import FoundSecret, SecretKind, occurrences, words
+from bot.runtime.secrets import FoundSecret, SecretKind, occurrences, plausibility, words
 from bot.runtime.secrets.patterns import compiled
-from bot.runtime.secrets.plausibility import (
-    decoded_text,
-    is_code,
-    is_drawn,
-    is_hex,
-    is_name,
-    is_placeholder,
-    is_random,
-    reads_as_words,
-)
 
 _FOREIGN = words(
     "passwort kennwort passe contraseña contrasena clave senha пароль парол 密码 密碼 口令 パスワード hasło "
@@ -146,8 +136,8 @@ _CLASSES = (str.islower, str.isupper, str.isdigit, lambda character: not (charac
 
 def _is_secret(given: str, word: str, *, loose: bool) -> bool:
     """Returns whether a value, or what it is in base64, can be a secret behind such a word. People choose passwords."""
-    value = decoded_text(given) or given
-    if _is_word(given) or _is_word(value) or is_placeholder(value) or is_code(value):
+    value = plausibility.decoded_text(given) or given
+    if _is_word(given) or _is_word(value) or plausibility.is_placeholder(value) or plausibility.is_code(value):
         return False
     if loose and (not value.isascii() or "=" in value.rstrip("=")):  # "pass `escaping=allow-utf-8`"
         return False
@@ -155,11 +145,11 @@ def _is_secret(given: str, word: str, *, loose: bool) -> bool:
         return not loose and (value.isalpha() or len(value) >= _LONG_NUMBER)
     if word.endswith(tuple(_PASSWORDS)):
         classes = sum(any(map(belongs, value)) for belongs in _CLASSES)
-        mixed = classes >= _MANY_CLASSES and not ("/" in value and is_name(value))
-        return (mixed or is_drawn(value)) and (not loose or any(map(str.isdigit, value)))
-    if len(value) < _SHORTEST_KEY or not is_drawn(value):
+        mixed = classes >= _MANY_CLASSES and not ("/" in value and plausibility.is_name(value))
+        return (mixed or plausibility.is_drawn(value)) and (not loose or any(map(str.isdigit, value)))
+    if len(value) < _SHORTEST_KEY or not plausibility.is_drawn(value):
         return False
-    return not loose or is_hex(value) or is_random(value, _LOOSE_CHANGES)
+    return not loose or plausibility.is_hex(value) or plausibility.is_random(value, _LOOSE_CHANGES)
 
 
 def _is_word(value: str) -> bool:
@@ -167,4 +157,4 @@ def _is_word(value: str) -> bool:
     bare = value.strip("&*=")
     if _NAME.fullmatch(bare) and sum(map(str.isdigit, bare)) <= _MOST_DIGITS and secret_word(bare):
         return True
-    return bare.isalpha() and (len(bare) < _LONG_LETTERS or reads_as_words(bare) or not bare.isascii())
+    return bare.isalpha() and (len(bare) < _LONG_LETTERS or plausibility.reads_as_words(bare) or not bare.isascii())

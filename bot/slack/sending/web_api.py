@@ -21,18 +21,8 @@ from slack_sdk.proxy_env_variable_loader import load_http_proxy_from_env
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot import errors
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, Grant, SlackLimits, SlackMethod
-from bot.errors import (
-    ChatError,
-    ChatMissingScope,
-    ChatNotAllowed,
-    ChatNotInChannel,
-    ChatRateLimited,
-    ChatRejected,
-    ChatUncertain,
-    ChatUnreachable,
-    StoreError,
-)
 from bot.runtime.http.proxies import is_this_machine, proxy_address
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.recent import RecentDict
@@ -133,7 +123,7 @@ class CallGate:
         self._taken[method] = 0
         try:
             await self._budget(method, lambda budget: budget.refuse(method, retry_after))
-        except StoreError as error:
+        except errors.StoreError as error:
             logger.debug("the rate limit of %s could not be recorded: %s", method, error)
 
     async def _take(self, method: str) -> int:
@@ -144,12 +134,12 @@ class CallGate:
                 grant = await self._budget(
                     method, lambda budget: budget.take(method, self._waiting[method], yields=self._yields)
                 )
-            except StoreError:
+            except errors.StoreError:
                 return 1
             if grant.calls:
                 return grant.calls
             if waited + grant.wait > LONGEST_WAIT:
-                raise ChatRateLimited("ratelimited", retry_after=grant.wait, method=method)
+                raise errors.ChatRateLimited("ratelimited", retry_after=grant.wait, method=method)
             await self._sleep(grant.wait)
             waited += grant.wait
 
@@ -178,13 +168,13 @@ class NewestChannelIds:
         """Looks up the newest id and caches it. If that fails, returns the cached one."""
         try:
             found = await self._find(channel_id)
-        except StoreError:
+        except errors.StoreError:
             return self.newest(channel_id)
         self._newest[channel_id] = found
         return found
 
 
-Called = Callable[[str, ChatError | None, float], None]
+Called = Callable[[str, errors.ChatError | None, float], None]
 """Is told of each call: its method, the error that it ended with, if any, and the seconds that it took."""
 
 
@@ -262,12 +252,14 @@ class SlackClient(AsyncWebClient):
             if not isinstance(error, SlackApiError):
                 raise
             match chat_error_from(error):
-                case ChatNotAllowed():
+                case errors.ChatNotAllowed():
                     self._token_refused.set()
-                case ChatRateLimited() as limited:
+                case errors.ChatRateLimited() as limited:
                     if self._gate is not None:
                         await self._gate.refused(api_method, limited.retry_after)
-                    raise ChatRateLimited(limited.reason, retry_after=limited.retry_after, method=api_method) from None
+                    raise errors.ChatRateLimited(
+                        limited.reason, retry_after=limited.retry_after, method=api_method
+                    ) from None
                 case _:
                     pass
             raise
@@ -302,22 +294,22 @@ UNCERTAIN = frozenset(
 RATE_LIMITED = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_limited", "ratelimited"})
 
 
-def chat_error_from(error: Exception) -> ChatError:
+def chat_error_from(error: Exception) -> errors.ChatError:
     """Returns our error for a library's error."""
     match error:
-        case ChatError():
+        case errors.ChatError():
             return error
         case SlackApiError():
             return _error_answered(error)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.InvalidURL():
-            return ChatUnreachable(type(error).__name__)
+            return errors.ChatUnreachable(type(error).__name__)
         case TimeoutError():
-            return ChatUncertain("no_answer_in_time")
+            return errors.ChatUncertain("no_answer_in_time")
         case _:
-            return ChatUncertain(type(error).__name__)
+            return errors.ChatUncertain(type(error).__name__)
 
 
-def _error_answered(error: SlackApiError) -> ChatError:
+def _error_answered(error: SlackApiError) -> errors.ChatError:
     response = error.response
     status = getattr(response, "status_code", None) or getattr(response, "status", None)
     answer = getattr(response, "data", None)
@@ -325,28 +317,28 @@ def _error_answered(error: SlackApiError) -> ChatError:
     if (error_of_status := chat_error_of_status(status, getattr(response, "headers", {}), code)) is not None:
         return error_of_status
     if code in UNCERTAIN or not code:
-        return ChatUncertain(code or f"status_{status}")
+        return errors.ChatUncertain(code or f"status_{status}")
     if code == "missing_scope":
-        return ChatMissingScope(missing_scopes_in(text_at(answer, "needed"), text_at(answer, "provided")))
+        return errors.ChatMissingScope(missing_scopes_in(text_at(answer, "needed"), text_at(answer, "provided")))
     return _error_of_code(code, str(getattr(response, "api_url", "")))
 
 
-def chat_error_of_status(status: object, headers: Mapping[str, str], code: str = "") -> ChatError | None:
+def chat_error_of_status(status: object, headers: Mapping[str, str], code: str = "") -> errors.ChatError | None:
     """Returns the error that a response's HTTP status means, if it alone says enough; `code` is Slack's own."""
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITED:
-        return ChatRateLimited(code or "ratelimited", retry_after=retry_after_in(headers))
+        return errors.ChatRateLimited(code or "ratelimited", retry_after=retry_after_in(headers))
     if isinstance(status, int) and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ChatUncertain(code or f"status_{status}")
+        return errors.ChatUncertain(code or f"status_{status}")
     return None
 
 
-def _error_of_code(code: str, url: str) -> ChatError:
+def _error_of_code(code: str, url: str) -> errors.ChatError:
     """An unknown code counts as a rejection of this one call."""
     if code == "not_in_channel":
-        return ChatNotInChannel(code)
+        return errors.ChatNotInChannel(code)
     if code in NOT_ALLOWED:
-        return ChatNotAllowed(code, words=refusal_of_call(url, code))
-    return ChatRejected(code)
+        return errors.ChatNotAllowed(code, words=refusal_of_call(url, code))
+    return errors.ChatRejected(code)
 
 
 async def call(request: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
@@ -364,7 +356,7 @@ async def call_with_headers(
     except Exception as error:  # noqa: BLE001 - every library error is translated
         raise chat_error_from(error) from None
     if not isinstance(response.data, dict):
-        raise ChatUncertain("unreadable_answer")
+        raise errors.ChatUncertain("unreadable_answer")
     return response.data, response.headers
 
 

@@ -21,30 +21,15 @@ from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.payloads.interactions import ViewClickPayload, ViewPayload, user_of
 from bot.slack.receiving.payloads.payload import is_direct_message
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
+from bot.slack.rendering import modals
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, STILL_RECORDING
-from bot.slack.rendering.modals import (
-    ANSWER_MISSING,
-    CHANNEL_MISSING,
-    MAX_PROMPT,
-    NO_PLAN,
-    NOT_RECORDED_HERE,
-    OPTIONS_IN_FORM,
-    PROMPT_MISSING,
-    PROMPT_TOO_LONG,
-    Callback,
-    EndNotification,
-    Input,
-    ModalPlace,
-    message_modal,
-    secret_found,
-)
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
 """Arguments of the acknowledgement; without any, the modal closes."""
-Submitted = Callable[[ViewPayload, Person, ModalPlace], Awaitable[Answer]]
+Submitted = Callable[[ViewPayload, Person, modals.ModalPlace], Awaitable[Answer]]
 
 
 @dataclass(frozen=True)
@@ -58,15 +43,15 @@ class ModalListeners:
 
     def register(self, app: AsyncApp) -> None:
         """Listens to what people do in modals."""
-        app.view(Callback.NEW_JOB)(self._on(self._new_job))
-        app.view(Callback.HAND_OVER)(self._on(self._hand_over))
-        app.view(Callback.FOLLOW_UP)(self._on(self._follow_up))
-        app.view(Callback.ANSWER)(self._on(self._answer))
-        app.view(Callback.SETTINGS)(self._on(self._settings))
-        for callback in Callback:
+        app.view(modals.Callback.NEW_JOB)(self._on(self._new_job))
+        app.view(modals.Callback.HAND_OVER)(self._on(self._hand_over))
+        app.view(modals.Callback.FOLLOW_UP)(self._on(self._follow_up))
+        app.view(modals.Callback.ANSWER)(self._on(self._answer))
+        app.view(modals.Callback.SETTINGS)(self._on(self._settings))
+        for callback in modals.Callback:
             app.view_closed(callback)(_acknowledge)  # the typed text is already saved
-        app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
-        app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
+        app.action({"block_id": modals.Input.PROMPT, "action_id": modals.Input.PROMPT})(self._on_typed)
+        app.action({"block_id": modals.Input.SCOPE, "action_id": modals.Input.SCOPE})(self._on_scope)
 
     def _on(self, submitted: Submitted) -> Any:
         async def on_submission(body: dict[str, Any], ack: AsyncAck) -> None:
@@ -77,20 +62,20 @@ class ModalListeners:
 
     # -- submissions: each returns the arguments of its acknowledgement ------------------------------------------------
 
-    async def _new_job(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
-        prompt, channel_id = _prompt_in(payload), place.channel_id or payload.view.channel(Input.CHANNEL)
-        errors = _prompt_errors(prompt) | ({} if channel_id else {Input.CHANNEL: CHANNEL_MISSING})
+    async def _new_job(self, payload: ViewPayload, person: Person, place: modals.ModalPlace) -> Answer:
+        prompt, channel_id = _prompt_in(payload), place.channel_id or payload.view.channel(modals.Input.CHANNEL)
+        errors = _prompt_errors(prompt) | ({} if channel_id else {modals.Input.CHANNEL: modals.CHANNEL_MISSING})
         errors |= self._plan_errors(payload)
         if errors:
             return _errors(errors)
         asked = _asked(payload, person, channel_id, prompt, WayIn.MODAL)
         return await self._recorded(self.service.start(asked), payload, person, place, channel_id)
 
-    async def _hand_over(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
+    async def _hand_over(self, payload: ViewPayload, person: Person, place: modals.ModalPlace) -> Answer:
         """The context's secrets are already masked; a secret in it was put back, or typed."""
-        prompt, context = _prompt_in(payload), payload.view.texts(f"{Input.CONTEXT}/")
+        prompt, context = _prompt_in(payload), payload.view.texts(f"{modals.Input.CONTEXT}/")
         found = {block_id: self.opener.masker.mask(text).kinds for block_id, text in context}
-        errors = {block_id: secret_found(kinds) for block_id, kinds in found.items() if kinds}
+        errors = {block_id: modals.secret_found(kinds) for block_id, kinds in found.items() if kinds}
         errors |= _prompt_errors(prompt) | self._plan_errors(payload)
         if errors:
             return _errors(errors)
@@ -105,29 +90,29 @@ class ModalListeners:
 
     def _plan_errors(self, payload: ViewPayload) -> dict[str, str]:
         view = payload.view
-        cannot = self.opener.plans_first(view.place, view.choice(Input.PROJECT)) is None
-        return {Input.PLAN: NO_PLAN} if view.ticked(Input.PLAN) and cannot else {}
+        cannot = self.opener.plans_first(view.place, view.choice(modals.Input.PROJECT)) is None
+        return {modals.Input.PLAN: modals.NO_PLAN} if view.ticked(modals.Input.PLAN) and cannot else {}
 
-    async def _follow_up(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
+    async def _follow_up(self, payload: ViewPayload, person: Person, place: modals.ModalPlace) -> Answer:
         text = _prompt_in(payload)
         if errors := _prompt_errors(text):
             return _errors(errors)
         written = Written(person, place.thread_id, text, _source_key(payload))
-        return await self._followed_up(written, payload, place, Input.PROMPT)
+        return await self._followed_up(written, payload, place, modals.Input.PROMPT)
 
-    async def _answer(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
+    async def _answer(self, payload: ViewPayload, person: Person, place: modals.ModalPlace) -> Answer:
         """Sends the answers as a message, as the job API takes them: a line each, named by its title unless alone."""
         answers = payload.view.answers()
         missing = [each.block_id for each in answers if each.is_required and not each.text]
         if not any(each.text for each in answers):
-            missing = missing or [answers[0].block_id if answers else Input.ANSWER]
+            missing = missing or [answers[0].block_id if answers else modals.Input.ANSWER]
         if missing:
-            return _errors(dict.fromkeys(missing, ANSWER_MISSING))
+            return _errors(dict.fromkeys(missing, modals.ANSWER_MISSING))
         lines = [each.text if len(answers) == 1 else f"{each.title}: {each.text}" for each in answers if each.text]
         written = Written(person, place.thread_id, displayable("\n".join(lines)), _source_key(payload))
         return await self._followed_up(written, payload, place, answers[0].block_id)
 
-    async def _followed_up(self, written: Written, payload: ViewPayload, place: ModalPlace, at: str) -> Answer:
+    async def _followed_up(self, written: Written, payload: ViewPayload, place: modals.ModalPlace, at: str) -> Answer:
         """Records a follow-up; an error is shown at the input with the block id `at`."""
         known: list[bool] = []
 
@@ -137,31 +122,31 @@ class ModalListeners:
         answer = await self._recorded(record(), payload, written.person, place, place.channel_id, at=at)
         return answer if answer or all(known) else _errors({at: NO_RECORD})
 
-    async def _settings(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
-        quiet = payload.view.choice(Input.TELLING) == EndNotification.QUIET
-        preference = Preference(payload.view.choice(Input.PROJECT), quiet)
+    async def _settings(self, payload: ViewPayload, person: Person, place: modals.ModalPlace) -> Answer:
+        quiet = payload.view.choice(modals.Input.TELLING) == modals.EndNotification.QUIET
+        preference = Preference(payload.view.choice(modals.Input.PROJECT), quiet)
         outcome = await self.recorder.record_interaction(
             self.service.save_preference(person.id, preference), person, place.channel_id
         )
-        return _errors({Input.TELLING: NOT_RECORDED_HERE}) if outcome is RecordingOutcome.FAILED else {}
+        return _errors({modals.Input.TELLING: modals.NOT_RECORDED_HERE}) if outcome is RecordingOutcome.FAILED else {}
 
     async def _recorded(
         self,
         call: Coroutine[Any, Any, None],
         payload: ViewPayload,
         person: Person,
-        place: ModalPlace,
+        place: modals.ModalPlace,
         channel_id: str,
         *,
-        at: str = Input.PROMPT,
+        at: str = modals.Input.PROMPT,
     ) -> Answer:
         """Records a submission. Its draft is deleted if that succeeds, and kept if not."""
         outcome = await self.recorder.record_interaction(call, person, channel_id)
         if outcome is RecordingOutcome.FAILED:
-            return _errors({at: NOT_RECORDED_HERE})
+            return _errors({at: modals.NOT_RECORDED_HERE})
         if outcome is RecordingOutcome.LATE:
-            return {"response_action": "update", "view": message_modal(STILL_RECORDING)}
-        if at == Input.PROMPT:
+            return {"response_action": "update", "view": modals.message_modal(STILL_RECORDING)}
+        if at == modals.Input.PROMPT:
             self.opener.drafts.forget((person.id, place.draft_key), view_id=payload.view.id)
         return {}
 
@@ -186,32 +171,32 @@ async def _acknowledge(ack: AsyncAck) -> None:
 
 
 def _asked(payload: ViewPayload, person: Person, channel_id: str, prompt: str, way_in: WayIn) -> NewJob:
-    quiet = payload.view.choice(Input.TELLING) == EndNotification.QUIET
-    project, agent = payload.view.choice(Input.PROJECT), payload.view.place.agent
-    ticked, key = payload.view.ticked(Input.PLAN), _source_key(payload)
+    quiet = payload.view.choice(modals.Input.TELLING) == modals.EndNotification.QUIET
+    project, agent = payload.view.choice(modals.Input.PROJECT), payload.view.place.agent
+    ticked, key = payload.view.ticked(modals.Input.PLAN), _source_key(payload)
     if ticked is not None:
         agent = replace(agent, mode=Mode.PLAN if ticked else Mode.EDIT)
     return NewJob(person, channel_id, prompt, key, way_in, project_said=project, quiet=quiet, agent=agent)
 
 
-def _origin(place: ModalPlace) -> ThreadOrigin:
+def _origin(place: modals.ModalPlace) -> ThreadOrigin:
     """A direct message is meant for Pagehand; elsewhere the message belongs to other people's conversation."""
     return ThreadOrigin.REQUEST if is_direct_message(place.channel_id) else ThreadOrigin.CONVERSATION
 
 
 def _prompt_in(payload: ViewPayload) -> str:
-    return displayable(payload.view.text(Input.PROMPT)).strip()
+    return displayable(payload.view.text(modals.Input.PROMPT)).strip()
 
 
 def _prompt_errors(prompt: str) -> dict[str, str]:
     if not prompt:
-        return {Input.PROMPT: PROMPT_MISSING}
+        return {modals.Input.PROMPT: modals.PROMPT_MISSING}
     if asks_for_another_way(prompt):
-        return {Input.PROMPT: OPTIONS_IN_FORM}
-    return {Input.PROMPT: PROMPT_TOO_LONG} if len(prompt) > MAX_PROMPT else {}
+        return {modals.Input.PROMPT: modals.OPTIONS_IN_FORM}
+    return {modals.Input.PROMPT: modals.PROMPT_TOO_LONG} if len(prompt) > modals.MAX_PROMPT else {}
 
 
-def _files(place: ModalPlace) -> tuple[SlackFile, ...]:
+def _files(place: modals.ModalPlace) -> tuple[SlackFile, ...]:
     """The view contains only the ids and names of files."""
     names = dict(zip(place.files, place.file_names, strict=False))
     return tuple(SlackFile(file_id, names.get(file_id, ""), must_look_up=True) for file_id in place.files)
