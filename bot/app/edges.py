@@ -160,10 +160,10 @@ async def open_edges(
         )
         masker = SecretMasker(config.secrets)
         code_hosts = ConfiguredCodeHosts(
-            github_hosts(config.code_hosts, session, lambda text: masker.mask(text).text),
+            github_hosts(config.code_hosts, session, masker.hide),
             job_api.pull_request,
             lambda project: projects.abilities(project).pull_request,
-            lambda text: masker.mask(text).text,
+            masker.hide,
         )
         return Edges(
             store,

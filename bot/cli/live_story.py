@@ -65,7 +65,6 @@ class Operator(Protocol):
         """Has the person act, and returns what was `seen` of it. Raises SkippedStep if there is nothing to see in time,
         or if they want to go on.
         """
-        ...
 
 
 class Watch:

@@ -64,7 +64,6 @@ class GitHubCalls(Protocol):
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
     ) -> GitHubAnswer:
         """Makes one call; see `GitHubTransport`. Raises NoGitHubAnswerError."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,6 @@ class GitHubTransport(Protocol):
         Raises:
             NoGitHubAnswerError: there is no answer, or a success that is not JSON.
         """
-        ...
 
 
 class GitHubClient:

@@ -139,4 +139,3 @@ class CodeHost(Protocol):
 
     async def read(self, link: str, known: Found | None = None) -> Found | NotModified | Unreadable:
         """Reads the pull request with this link. What has not changed since it was `known` is not sent again."""
-        ...

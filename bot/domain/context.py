@@ -26,9 +26,8 @@ from bot.domain.messages import (
 from bot.domain.requests.request import Request, RequestContext
 from bot.domain.slack_limits import PATIENCE
 from bot.jobapi.models import PromptFile
+from bot.runtime.text import longer_run
 
-_TILDES = re.compile(r"~++")
-_SHORTEST_FENCE = 3
 _SOMEBODY = "Somebody"
 _REST_LEFT_OUT = "(The rest is left out.)"
 
@@ -128,7 +127,7 @@ def _file(file: WrittenFile, text: str | None, *, whole: bool) -> str:
         return f"{heading}. You get {without}."
     if text is None:
         return f"{heading}. Its text is left out: there is no room for more."
-    fence = "~" * max([_SHORTEST_FENCE, *(len(run) + 1 for run in _TILDES.findall(text))])
+    fence = longer_run(text, "~", at_least=3)
     return "\n".join((f"{heading}:", fence, text, fence, *([] if whole else [_REST_LEFT_OUT])))
 
 

@@ -13,4 +13,3 @@ class CodeHosts(Protocol):
         """Reads the pull request with this link, of a thread's job. What has not changed since it was `known` is not
         sent again. Never raises, and takes a bounded time.
         """
-        ...

@@ -128,6 +128,11 @@ def printable_line(text: str, limit: int) -> str:
     return _cut(text.strip(), limit)
 
 
+def longer_run(text: str, sign: str, *, at_least: int) -> str:
+    """Returns more of a sign than a text has in a row anywhere, so that those do not end what begins with it."""
+    return sign * max([at_least, *(len(run) + 1 for run in re.findall(f"{re.escape(sign)}++", text))])
+
+
 def printable_text(text: str, limit: int) -> str:
     """Returns at most `limit` characters of the text with its line breaks, without control or misleading characters."""
     # Cutting first bounds the work on a long text of characters that are all removed.

@@ -242,8 +242,6 @@ class Outbox(SlackWorker[ClaimedNotice]):
                 if request is None or request.state is not RequestState.AWAITING_PERSON:
                     return  # it was answered, so that there is no need for the reminder
                 notice = replace(notice, message=replace(question_about(request), asked_on=Surface.HOME))
-            case _:
-                pass
         self._require_lease(claimed_at)
         await self.bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
 

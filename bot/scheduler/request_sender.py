@@ -128,8 +128,6 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                     state = open_round(state, tx.now, self._polling, _asker_id(request, thread))
                 else:
                     state = stopping.opened(state, request, step)
-            case _:
-                pass
         sent_before = item.uncertain or request.restored
         state = replace(
             state, announcements=replace(state.announcements, restored=state.announcements.restored and sent_before)

@@ -24,7 +24,7 @@ from bot.jobserver.errors import EditError
 from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 from bot.jobserver.usage import Spent, reported_money
-from bot.runtime.text import displayable
+from bot.runtime.text import displayable, longer_run
 
 LOGIN_NEEDED = -32000
 """The protocol's error code for a missing login."""
@@ -292,6 +292,5 @@ def refusal_reason(refused: Sequence[str]) -> str:
 
 def _code(line: str) -> str:
     """Formats a line as Markdown code, with longer fences if it contains backticks."""
-    longest = max(map(len, re.findall("`+", line)), default=0)
-    fence = "`" * (longest + 1)
-    return f"{fence} {line} {fence}" if longest else f"`{line}`"
+    fence = longer_run(line, "`", at_least=1)
+    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"

@@ -83,26 +83,21 @@ class EditProgress(Protocol):
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
         """Replaces the plan."""
-        ...
 
     def activity(self, title: str) -> None:
         """Reports the current activity, such as the title of a tool call."""
-        ...
 
     def session(self, session_id: str) -> None:
         """Reports the agent's own id of the conversation, which the next instruction, or a restart, resumes."""
-        ...
 
     def spent(self, spent: Spent) -> None:
         """Reports the usage of the model since the last report."""
-        ...
 
     async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None:
         """Asks the person who gave the instruction, and returns their next message.
 
         Returns None if there is none within minutes, or it is not an answer but an instruction of its own.
         """
-        ...
 
 
 class Editor(Protocol):
@@ -114,7 +109,6 @@ class Editor(Protocol):
         Raises:
             EditError: the editor failed, and its changes are to be discarded; the message says why.
         """
-        ...
 
 
 def with_conversation(prompt: str, conversation: Sequence[EarlierInstruction]) -> str:

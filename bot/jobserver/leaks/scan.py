@@ -54,7 +54,6 @@ class LeakScan(Protocol):
         Raises:
             LeakScanError: the scan failed, so the commit may contain secrets.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,9 @@ class Executor(Protocol):
         Raises:
             JobServerError: why it failed.
         """
-        ...
 
     async def finish_pushed(self, instruction: Instruction) -> Outcome:
         """Finishes what an interrupted instruction has pushed, without executing it again."""
-        ...
 
 
 @dataclass(eq=False)

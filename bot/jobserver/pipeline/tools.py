@@ -30,7 +30,6 @@ class Checks(Protocol):
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
         """Returns a result for each check that applies. `copy` contains the same files as `after`. Never raises."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,9 @@ class PullRequests(Protocol):
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         """Returns the newest pull request of a branch in any state."""
-        ...
 
     async def read(self, number: int) -> PullRequest:
         """Returns a pull request with its checks, reviews and comments, as they were at most ten seconds ago."""
-        ...
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         """Opens a pull request for a pushed branch, or returns the one that is already open.
@@ -48,16 +46,12 @@ class PullRequests(Protocol):
         Raises:
             NothingToProposeError: the pull request would be empty.
         """
-        ...
 
     def picture_link(self, link: str, commit: str, path: str) -> str:
         """Returns where people see a picture of the pull request at `link`, as it is in this commit."""
-        ...
 
     async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None, /) -> tuple[str, ...]:
         """Adds labels and a review request as configured; returns a sentence on each that could not be added."""
-        ...
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         """Appends to the description, unless it is already there; called after more commits were pushed."""
-        ...

@@ -24,7 +24,6 @@ class TokenSource(Protocol):
 
     async def renew(self, refused: str) -> bool:
         """Discards a token that was refused; returns whether there is another one to try."""
-        ...
 
 
 @dataclass(frozen=True)

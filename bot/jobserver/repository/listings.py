@@ -22,15 +22,12 @@ class Snapshot(Protocol):
 
     def paths(self) -> tuple[PurePosixPath, ...]:
         """Returns all files, sorted."""
-        ...
 
     def may_hold(self, path: PurePosixPath) -> bool:
         """Tells whether a file of any size, a folder or a link has this name, or it is within a nested repository."""
-        ...
 
     def read(self, path: PurePosixPath) -> bytes | None:
         """Returns a file's contents; None if there is none or it is larger than 5 MB."""
-        ...
 
     def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
         """Yields each of these files that `read` would return, using a single process.
@@ -38,7 +35,6 @@ class Snapshot(Protocol):
         Raises:
             OSError: they cannot be read.
         """
-        ...
 
     def write_files(self, folder: Path) -> None:
         """Writes all files into an empty folder, links as small text files.
@@ -46,7 +42,6 @@ class Snapshot(Protocol):
         Raises:
             OSError: they cannot be written.
         """
-        ...
 
 
 def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:

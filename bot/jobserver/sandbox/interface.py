@@ -69,7 +69,6 @@ class Sandbox(Protocol):
 
     def attachments(self, workspace: Workspace) -> Path:
         """Returns where a program finds the workspace's attachments."""
-        ...
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
         """Returns the command to start instead of the program.
@@ -79,7 +78,6 @@ class Sandbox(Protocol):
         Raises:
             EditError: there is no such program.
         """
-        ...
 
 
 def environment_for(program: Program, **own: str) -> dict[str, str]:

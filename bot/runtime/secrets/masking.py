@@ -57,6 +57,10 @@ class SecretMasker:
         """Returns the text with only Pagehand's own configured secrets masked."""
         return _masked(text, _merge_overlaps(list(_own(text, self.own))), 0, len(text))
 
+    def hide(self, text: str) -> str:
+        """Returns a text with its secrets masked."""
+        return self.mask(text).text
+
     def mask_together(self, texts: Sequence[str]) -> Masked:
         """Masks texts that are sent one after the other. A secret that spans several is masked in each of them."""
         joined = _SEPARATOR.join(texts)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from bot.runtime.text import longer_run
 from bot.slack.message_parts.slack_message import BlockPart, MessageAttachment, SlackMessage, TextStyle
 
 MAX_CHARACTERS = 80_000
@@ -22,7 +23,6 @@ _GROUP = re.compile(r"S[A-Z0-9]{1,30}")
 _BROADCAST = re.compile(r"[a-z]{1,20}|subteam\^S[A-Z0-9]{1,30}")
 _EMOJI = re.compile(r"[\w+\-:]{1,120}")
 _LABELLED = re.compile(r"<([#!][^<>|\n]{1,60}+)\|([^<>\n]++)>")
-_TICKS = re.compile(r"`++")
 _PIPES = {ord("|"): "\\|"}
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ESCAPES_IN_CELLS = {**_ESCAPES, **_PIPES}
@@ -197,7 +197,7 @@ class _Writer:
 
     def _code(self, part: BlockPart) -> str:
         code = "".join(self._in_code(element) for element in part.elements).strip("\n")
-        fence = _ticks_around(code, at_least=3)
+        fence = longer_run(code, "`", at_least=3)
         return f"{fence}\n{code}\n{fence}"
 
     def _in_code(self, element: BlockPart) -> str:
@@ -265,13 +265,8 @@ def _on_each_line(text: str, mark: Callable[[str], str]) -> str:
 
 
 def _as_code(words: str) -> str:
-    ticks = _ticks_around(words, at_least=1)
+    ticks = longer_run(words, "`", at_least=1)
     return f"{ticks} {words} {ticks}" if "`" in words else f"`{words}`"
-
-
-def _ticks_around(code: str, *, at_least: int) -> str:
-    """Returns more backticks than the code has in a row anywhere, so that those do not end it."""
-    return "`" * max([at_least, *(len(ticks) + 1 for ticks in _TICKS.findall(code))])
 
 
 def _bordered(part: BlockPart, text: str) -> str:

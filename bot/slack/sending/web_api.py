@@ -260,8 +260,6 @@ class SlackClient(AsyncWebClient):
                     raise errors.ChatRateLimited(
                         limited.reason, retry_after=limited.retry_after, method=api_method
                     ) from None
-                case _:
-                    pass
             raise
         self._called(api_method, None, time.perf_counter() - began)
         return response

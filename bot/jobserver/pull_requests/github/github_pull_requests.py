@@ -67,11 +67,7 @@ class GitHubPullRequests:
         self._settings = settings
         self._base = base
         self._web_url = web_url
-        now, previews, masker = repository.api.now, settings.previews, SecretMasker()
-
-        def hide(text: str) -> str:
-            return masker.mask(text).text
-
+        now, hide, previews = repository.api.now, SecretMasker().hide, settings.previews
         self._host: CodeHost = GitHub(repository, web_url=web_url, now=now, hide=hide, previews=previews)
         self._read: dict[int, tuple[float, Found]] = {}
         """What was read last, and until when it is new enough."""
