@@ -1,9 +1,10 @@
 """Three workers over PostgreSQL beside one process over SQLite: the rate of trivial jobs, how soon one starts, what an
 idle worker costs, and how one server answers while many agents work.
 
-    python tests/benchmarks/bench_workers.py [--jobs 1000] [--idle 30] [--agents 30]
+    python tests/benchmarks/bench_workers.py [--jobs 1000] [--agents 30] [--before /OTHER/VERSION/.venv/bin/pagehand]
 
 The machine's cores are shared by all of them: on one machine, three workers show what sharing costs, not what it gains.
+With `--before`, the one process takes turns with that of another version. The servers' logs go to standard error.
 """
 
 import argparse
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.servers.postgres import PostgresServer, postgres_server
 from support.worlds import jobserver_world
-from support.worlds.jobserver_process import JobServerProcess, job_server_process
+from support.worlds.jobserver_process import PAGEHAND, JobServerProcess, job_server_process
 from support.worlds.jobserver_world import JOB, make_bare
 
 from bot.jobserver.store.claims import LEASE
@@ -37,7 +38,10 @@ LIBRARIES = (
     "markdown_it", "mdit_py_plugins.front_matter", "prometheus_client", "pydantic_settings",
     "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite", "sqlalchemy.ext.asyncio",
 )  # fmt: skip
-STARTS = 40
+ALONE, ROUNDS = 40, 3
+"""Jobs of one process in a round."""
+IDLE_S = 20.0
+STARTS = 25
 """Jobs, one after another, whose way to a worker is timed."""
 GETS = 200
 PAUSE_S = 0.02
@@ -69,8 +73,12 @@ async def milliseconds_to_start(api: JobServerProcess, url: str) -> list[float]:
     return sorted((until - LEASE - created).total_seconds() * 1000 for created, until in moments)
 
 
-def cpu_of(server: JobServerProcess) -> float:
-    return float(sum(psutil.Process(server.pid).cpu_times()[:2]))
+def cpu_of(server: JobServerProcess, *, with_children: bool = False) -> float:
+    return float(sum(psutil.Process(server.pid).cpu_times()[: 4 if with_children else 2]))
+
+
+def megabytes_of(server: JobServerProcess) -> float:
+    return float(psutil.Process(server.pid).memory_info().rss / 1e6)
 
 
 def cpu_of_libraries() -> float:
@@ -91,21 +99,39 @@ async def workers(
             return await stack.enter_async_context(job_server_process(directory / name, given, arguments=arguments))
 
         api = await start("api", "jobserver", "--without-worker")
-        running = [await start(f"worker-{number}", "jobworker") for number in range(3)]
-        started, libraries = cpu_of(running[-1]), statistics.median(cpu_of_libraries() for _ in range(3))
-        say(f"a worker's start: {started:.2f} s of CPU, its libraries {libraries:.2f}: {started / libraries:.2f} x")
+        running, started, libraries = list[JobServerProcess](), list[float](), list[float]()
+        for number in range(3):
+            running.append(await start(f"worker-{number}", "jobworker"))
+            started.append(cpu_of(running[-1]))
+            libraries.append(cpu_of_libraries())
+        cpu, of_libraries = statistics.median(started), statistics.median(libraries)
+        say(f"a worker's start: {cpu:.2f} s of CPU, its libraries {of_libraries:.2f}: {cpu / of_libraries:.2f} x")
         await asyncio.sleep(2.0)
-        before = cpu_of(running[0])
-        await asyncio.sleep(options.idle)
-        say(f"an idle worker: {(cpu_of(running[0]) - before) / options.idle:.2%} of a core")
+        idle, before = running[0], cpu_of(running[0])
+        await asyncio.sleep(IDLE_S)
+        say(f"an idle worker: {(cpu_of(idle) - before) / IDLE_S:.2%} of a core, {megabytes_of(idle):.0f} MB")
         taken = await milliseconds_to_start(api, url)
         say(f"from record to claim: {statistics.median(taken):.0f} ms, p95 {p95(taken):.0f} ms")
         seconds = await all_done(api, options.jobs)
         say(f"{options.jobs} jobs over three workers on PostgreSQL: {options.jobs / seconds:.2f} a second")
-    async with job_server_process(directory / "one", shared) as one:
-        alone = await all_done(one, options.jobs)
-    say(f"{options.jobs} jobs in one process on SQLite: {options.jobs / alone:.2f} a second")
-    say(f"three workers / one process: {alone / seconds:.2f}")
+
+
+async def one_process(directory: Path, shared: dict[str, str], before: str) -> None:
+    async with AsyncExitStack() as stack:
+        programs = {"this version": (sys.executable, *PAGEHAND)} | ({"the other": (before,)} if before else {})
+        servers = {
+            name: await stack.enter_async_context(job_server_process(directory / name, shared, program))
+            for name, program in programs.items()
+        }
+        started = {name: cpu_of(server, with_children=True) for name, server in servers.items()}
+        taken = {name: list[float]() for name in servers}
+        for _ in range(ROUNDS):
+            for name, server in servers.items():
+                taken[name].append(await all_done(server, ALONE))
+        for name, server in servers.items():
+            rate = ALONE / statistics.median(taken[name])
+            cpu = (cpu_of(server, with_children=True) - started[name]) / ALONE / ROUNDS
+            say(f"one process on SQLite, {name}: {rate:.2f} jobs a second, {cpu * 1000:.0f} ms of CPU each")
 
 
 async def slow_agents(directory: Path, shared: dict[str, str], count: int) -> None:
@@ -116,7 +142,7 @@ async def slow_agents(directory: Path, shared: dict[str, str], count: int) -> No
         jobs = [await server.create(f"Wait {number}") for number in range(count - 1)]
         await asyncio.sleep(10.0)
         busy = await time_gets(server, jobs[-1])
-        memory = psutil.Process(server.pid).memory_info().rss / 1e6
+        memory = megabytes_of(server)
     say(f"{count} agents on one server: {memory:.0f} MB")
     say(f"GET beside them, p95: {p95(busy):.1f} ms; beside one {p95(idle):.1f} ms: {p95(busy) / p95(idle):.2f} x")
 
@@ -143,14 +169,15 @@ def say(words: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1000)
-    parser.add_argument("--idle", type=float, default=30.0)
     parser.add_argument("--agents", type=int, default=30)
+    parser.add_argument("--before", default="")
     options = parser.parse_args()
     jobserver_world.WAIT_S = WAIT_S
     with tempfile.TemporaryDirectory(prefix="pagehand-bench-") as folder, postgres_server() as postgres:
         repository = make_bare(Path(folder, "served.git"), {"docs/start.md": "# Start\n"})
         shared = {"REPOSITORY": f"file://{repository}", "RATE_LIMIT": "100000", "METRICS_TOKEN": "token-of-benchmark"}
         asyncio.run(slow_agents(Path(folder), shared, options.agents))
+        asyncio.run(one_process(Path(folder), shared, options.before))
         asyncio.run(workers(postgres, Path(folder), shared, options))
 
 

@@ -377,30 +377,20 @@ async def _final_outcome(session: Session, instruction: Instruction, outcome: Ou
 
 
 def _from_row(row: RowMapping, details: JobDetails, conversation: tuple[EarlierInstruction, ...]) -> Instruction:
+    same = ("number", "job_id", "project_id", "branch", "prompt", "session", "home", "partial_file", "attempts")
+    more = ("was_begun", "request_id", "model", "effort")
     return Instruction(
-        number=row["number"],
-        job_id=row["job_id"],
-        project_id=row["project_id"],
-        branch=row["branch"],
-        prompt=row["prompt"],
+        **{name: row[name] for name in (*same, *more)},
         words=row["prompt"] if row["words"] is None else row["words"],
         requester=requester_from_row(row),
         conversation=conversation,
-        session=row["session"],
-        home=row["home"],
         partial=row["partial_commit"],
-        partial_file=row["partial_file"],
-        attempts=row["attempts"],
-        was_begun=row["was_begun"],
         commit=row["commit_id"],
         summary=details.summary or "",
         question=details.question or "",
         question_fields=details.question_fields,
-        request_id=row["request_id"],
         worker=row["claimed_by"],
         mode=Mode(row["mode"]),
-        model=row["model"],
-        effort=row["effort"],
         plan=_accepted_plan(row),
     )
 

@@ -157,14 +157,6 @@ async def _record_details(
 
 
 def _from_row(row: RowMapping) -> PendingProposal:
-    return PendingProposal(
-        job_id=row["job_id"],
-        branch=row["branch"],
-        title=row["title"],
-        description=row["description"],
-        checks=_CHECKS.validate_json(row["checks"]),
-        wants_extras=bool(row["extras"]),
-        requester=requester_from_row(row),
-        version=row["version"],
-        failures=row["failures"],
-    )
+    same = {name: row[name] for name in ("job_id", "branch", "title", "description", "version", "failures")}
+    checks, extras = _CHECKS.validate_json(row["checks"]), bool(row["extras"])
+    return PendingProposal(**same, checks=checks, wants_extras=extras, requester=requester_from_row(row))
