@@ -92,10 +92,16 @@ def postgres(postgres_if_any: PostgresServer | NoPostgres) -> PostgresServer:
 
 
 @pytest.fixture(scope="session")
-def pagehand() -> Iterator[tuple[str, ...]]:
-    """The start of a command line: a replacement for `python -m bot` that starts at once."""
+def forked() -> Iterator[tuple[str, ...]]:
+    """The start of a command line: a replacement for `python -m` that starts at once."""
     with forked_commands() as head:
         yield head
+
+
+@pytest.fixture(scope="session")
+def pagehand(forked: tuple[str, ...]) -> tuple[str, ...]:
+    """The same for `python -m bot`."""
+    return (*forked, "bot.cli.main")
 
 
 @pytest.fixture(scope="session")
@@ -131,18 +137,15 @@ async def empty_database(server: PostgresServer | None, scratch: Path) -> AsyncI
 
 
 @pytest.fixture(autouse=True)
-def log_as_before() -> Iterator[None]:
-    """Restores the logging set-up, which a command changes if a test calls it in its own process."""
+def log_as_before(log_watch: SecretWatch) -> Iterator[None]:
+    """Restores the logging set-up, which a command changes if a test calls it in its own process; and no secret is
+    logged.
+    """
     loggers = [logging.getLogger(name) for name in (None, *NOISY)]
     levels, handlers = [logger.level for logger in loggers], loggers[0].handlers[:]
     yield
     loggers[0].handlers[:] = handlers
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)
-
-
-@pytest.fixture(autouse=True)
-def no_secret_is_logged(log_watch: SecretWatch) -> Iterator[None]:
-    yield
     found, log_watch.found = log_watch.found, []
     assert not found

@@ -26,7 +26,7 @@ def scratch() -> Iterator[Path]:
 
 
 @pytest.fixture
-async def process_group(scratch: Path) -> AsyncIterator[ProcessGroup]:
+async def process_group(forked: tuple[str, ...], scratch: Path) -> AsyncIterator[ProcessGroup]:
     """Starts processes."""
-    async with open_process_group(scratch) as opened:
+    async with open_process_group(forked, scratch) as opened:
         yield opened

@@ -27,6 +27,7 @@ from support.chaos.rounds import (  # noqa: E402 - the same
 )
 from support.chaos.run import RoundResult  # noqa: E402 - the same
 from support.scratch import IN_MEMORY  # noqa: E402 - the same
+from support.servers.forked_commands import forked_commands  # noqa: E402 - the same
 from support.servers.postgres import PostgresServer, postgres_server  # noqa: E402 - the same
 
 UNLIMITED = float("inf")
@@ -47,10 +48,14 @@ def main() -> int:
     options = parser.parse_args()
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
     _show(f"seed {seed}")
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as scratch, postgres_server(fsync="off") as server:
+    with (
+        tempfile.TemporaryDirectory(dir=IN_MEMORY) as scratch,
+        postgres_server(fsync="off") as server,
+        forked_commands() as forked,
+    ):
         directory = options.keep or Path(scratch)
         directory.mkdir(parents=True, exist_ok=True)
-        results = asyncio.run(_rounds(server, directory, options.minutes * 60.0, seed))
+        results = asyncio.run(_rounds(forked, server, directory, options.minutes * 60.0, seed))
     _show(table(results))
     _show(f"Points at which nobody was killed: {', '.join(missed(results)) or 'none'}.")
     faults = [fault for result in results for fault in result.verdict.faults]
@@ -58,14 +63,16 @@ def main() -> int:
     return 1 if faults else 0
 
 
-async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed: int) -> list[RoundResult]:
+async def _rounds(
+    forked: tuple[str, ...], server: PostgresServer, directory: Path, seconds: float, seed: int
+) -> list[RoundResult]:
     """Plays two rounds on each database at the same time, so that each is tested with a job API of either kind, and one
     process with Slack calls of either. The first processes on PostgreSQL keep within Slack's limits; the second one on
     SQLite may not react.
     """
     with_kills = max(seconds - TO_QUIET, SHORTEST)
     async with (
-        open_process_group(directory) as opened,
+        open_process_group(forked, directory) as opened,
         server.database() as postgres,
         server.database() as other_postgres,
     ):

@@ -18,9 +18,9 @@ from support.servers.postgres import PostgresServer
 pytestmark = [pytest.mark.chaos, pytest.mark.promise("done or explained", "posted once", "nothing missed", "one owner")]
 """A round ends when nothing moves any more, so a busy machine only takes longer."""
 AT_POINTS = 4
-"""The minimum number of kills at a named point in each round; of a short one, a third of all."""
+"""The minimum number of kills at a named point in each round; of a short one, one."""
 SHORT = 6
-"""The number of kills in the default lane, in which people act half as often."""
+"""The number of kills in the default lane, in which people act a third as often."""
 SECONDS = 150.0
 """Seconds after which a machine that is too slow for all the kills gives up."""
 SLACK_PACE = 6.0
@@ -36,8 +36,8 @@ async def test_nothing_is_lost_or_repeated_over_kills(
     """
     async with AsyncExitStack() as stack:
         sqlite = await new_sqlite(scratch, "one")
-        at_points = min(AT_POINTS, kills // 3)
-        plan = partial(Round, at_points=at_points, seconds=SECONDS, pace=1.0 if kills > SHORT else 2.0)
+        at_points = min(AT_POINTS, kills // SHORT)
+        plan = partial(Round, at_points=at_points, seconds=SECONDS, pace=1.0 if kills > SHORT else 3.0)
         if maybe_postgres is None:
             rounds = [plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=kills)]
         else:

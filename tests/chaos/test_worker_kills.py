@@ -30,9 +30,9 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.mark.parametrize(("rounds", "pause"), [(1, 3.0), pytest.param(2, 1.0, marks=pytest.mark.full)])
 async def test_each_instruction_is_one_commit_over_kills_of_its_workers(
-    server: PostgresServer, scratch: Path, seed: int, rounds: int, pause: float
+    forked: tuple[str, ...], server: PostgresServer, scratch: Path, *, seed: int, rounds: int, pause: float
 ) -> None:
-    async with worker_world(server, scratch, seed, is_long=rounds > 1) as world:
+    async with worker_world(forked, server, scratch, seed, is_long=rounds > 1) as world:
         client = JobClient(world, seed)
         try:
             for _ in range(CALM):

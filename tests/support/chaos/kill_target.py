@@ -7,7 +7,7 @@ A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_up
 pull_request_poller, outbox, home_publisher, history_reader, and listener for anything that Slack triggers. The calls
 are those of the job API, the code hosts, the chat, the Slack look-ups and Homes, with the moments before and after; and
 `take` and `record`, the transactions that claim work and all others, with the moments committing and committed.
-PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
+KILL_TARGET_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
@@ -49,8 +49,8 @@ from bot.store.store import Store, Transaction
 
 T = TypeVar("T")
 
-END_AT = "PAGEHAND_END_AT"
-SLACK_PACE = "PAGEHAND_SLACK_PACE"
+END_AT = "KILL_TARGET_END_AT"
+SLACK_PACE = "KILL_TARGET_SLACK_PACE"
 """The factor by which Slack's minute is shortened for the process's budget of rate limits; unset: no limits."""
 WORKERS = {name.title().replace("_", ""): name for name in CALLED}
 """The worker's name in a point, by the name of its task. Everything it starts inherits its context."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from support.chaos import kill_target
 from support.chaos.kill_target import END_AT
-from support.servers.forked_commands import forked_commands
 
 
 @dataclass(eq=False)
@@ -83,11 +83,10 @@ class ProcessGroup:
 
 
 @asynccontextmanager
-async def open_process_group(directory: Path) -> AsyncIterator[ProcessGroup]:
+async def open_process_group(forked: tuple[str, ...], directory: Path) -> AsyncIterator[ProcessGroup]:
     """Opens a group whose processes have nothing of this environment."""
-    with forked_commands("support.chaos.kill_target") as command:
-        opened = ProcessGroup(command, directory)
-        try:
-            yield opened
-        finally:
-            await opened.close()
+    opened = ProcessGroup((*forked, kill_target.__name__), directory)
+    try:
+        yield opened
+    finally:
+        await opened.close()

@@ -93,7 +93,7 @@ class ProcessPool:
 
     async def kill_repeatedly(self, instance: str, until: asyncio.Event, *, longest: float = 3.0) -> None:
         """Kills and restarts an instance until `until`, then leaves it alive. About two of three kills are at a named
-        point; a process that does not get there within `longest` seconds of its first work is killed anyway.
+        point; a process that does not get there within twice `longest` seconds of its first work is killed anyway.
         """
         while not until.is_set():
             named = self.rng.random() < 0.65
@@ -101,7 +101,7 @@ class ProcessPool:
             target = await self.start(instance, ending)
             if named:
                 await asyncio.wait_for(target.at_work.wait(), TO_GO_ON)
-            await self.kill(target, longest if named else self.rng.uniform(0.3, longest))
+            await self.kill(target, 2 * longest if named else self.rng.uniform(0.3, longest))
             await asyncio.sleep(self.rng.uniform(0.0, 0.3))
         await self.start(instance)
 

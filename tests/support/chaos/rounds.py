@@ -103,10 +103,11 @@ async def _faults(world: ProcessWorld, over: asyncio.Event) -> None:
 
 async def _downtimes(world: ProcessWorld, over: asyncio.Event) -> None:
     """The first as soon as what is written in it can be found."""
+    while not (over.is_set() or world.workspace.faults.keeps_nothing):  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.2)
     while not over.is_set():
+        await world.process_pool.downtime(world.rng.uniform(2.0, DOWN), over)
         await asyncio.sleep(world.rng.uniform(5.0, 20.0))
-        if world.workspace.faults.keeps_nothing and not over.is_set():
-            await world.process_pool.downtime(world.rng.uniform(2.0, DOWN), over)
 
 
 async def _lost_for_good(world: ProcessWorld, over: asyncio.Event) -> None:

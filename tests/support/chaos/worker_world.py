@@ -18,7 +18,6 @@ from support.chaos import worker_target
 from support.chaos.process_group import ProcessGroup, TargetProcess
 from support.chaos.worker_target import AGENT, GIT, POINTS
 from support.libfaketime import LIBFAKETIME
-from support.servers.forked_commands import forked_commands
 from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
 from support.worlds.agent_world import PROGRAM
@@ -209,7 +208,7 @@ class WorkerWorld:
 
 @asynccontextmanager
 async def worker_world(
-    server: PostgresServer, directory: Path, seed: int, *, is_long: bool = False
+    forked: tuple[str, ...], server: PostgresServer, directory: Path, seed: int, *, is_long: bool = False
 ) -> AsyncIterator[WorkerWorld]:
     """Starts them. The second worker is behind the cable; the third one's clock is two minutes off, either way."""
     rng = random.Random(seed)  # noqa: S311 - repeatable
@@ -219,7 +218,6 @@ async def worker_world(
     (directory / "script.py").write_text(AGENT)
     cable = Cable(server.directory / ".s.PGSQL.5432")
     async with contextlib.AsyncExitStack() as stack:
-        head = stack.enter_context(forked_commands(worker_target.__name__))
         wired = await stack.enter_async_context(await asyncio.start_server(cable.serve, "127.0.0.1", 0))
         stack.callback(cable.mend)
         url = await stack.enter_async_context(server.empty_database())
@@ -232,7 +230,7 @@ async def worker_world(
             port = free_port()
             world.ports += [port] if name in APIS else []
             environment = _environment(folder, url, repository, port)
-            command = head
+            command = (*forked, worker_target.__name__)
             if name == WORKERS[1]:
                 wire = f"postgresql://postgres@127.0.0.1:{wired.sockets[0].getsockname()[1]}"
                 environment[f"{PREFIX}DATABASE_URL"] = f"{wire}{urlsplit(url).path}"

@@ -1,7 +1,7 @@
-"""Runs `pagehand`, or a program of the tests around it, in processes forked from one that has imported everything.
+"""Runs `pagehand`, or a test's program around it, in processes forked from one that has imported everything.
 
-Importing what a command needs takes over a second of CPU. `forked_commands` starts a process that does it once, and
-yields a replacement for `python -m bot`: a small program that hands over its arguments, environment, directory and
+Importing what a command needs takes over two seconds of CPU. `forked_commands` starts a process that does it once, and
+yields a replacement for `python -m`: a small program that hands over its arguments, environment, directory and
 streams, forwards signals, and exits as the forked process does. If it is killed, so is the forked process.
 """
 
@@ -28,7 +28,7 @@ server = socket.socket(socket.AF_UNIX)
 server.connect(sys.argv[1])
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(number, lambda number, _: server.send(bytes([number])))
-order = {"arguments": sys.argv[2:], "environment": dict(os.environ), "directory": os.getcwd()}
+order = {"program": sys.argv[2], "arguments": sys.argv[3:], "environment": dict(os.environ), "directory": os.getcwd()}
 socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
 code = int(server.recv(16))
 if code < 0:
@@ -40,12 +40,12 @@ sys.exit(code)
 
 
 @contextmanager
-def forked_commands(module: str = "bot.cli.main") -> Iterator[tuple[str, ...]]:
-    """Yields the start of a command line that calls the module's `main`; processes run with `-W error`."""
+def forked_commands() -> Iterator[tuple[str, ...]]:
+    """Yields the start of a command line; a module whose `main` is called comes next. Processes run with `-W error`."""
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/socket"
         server = subprocess.Popen(
-            (sys.executable, "-u", "-W", "error", __file__, path, module),
+            (sys.executable, "-u", "-W", "error", __file__, path),
             env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCES}:{SOURCES / 'tests'}"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -59,13 +59,12 @@ def forked_commands(module: str = "bot.cli.main") -> Iterator[tuple[str, ...]]:
             server.stdin.close()
 
 
-def serve(path: str, program: str) -> None:
+def serve(path: str) -> None:
     """Forks for each connection until standard input ends; then ends with all that were forked."""
     import bot.cli  # noqa: PLC0415 - the pytest process, which imports this module, has no need of it
 
     for module in pkgutil.iter_modules(bot.cli.__path__, "bot.cli."):
         importlib.import_module(module.name)
-    main: Callable[[], None] = importlib.import_module(program).main
     gc.freeze()
     signal.signal(signal.SIGCHLD, reap)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -74,10 +73,16 @@ def serve(path: str, program: str) -> None:
         os.write(1, b"ready\n")
         while 0 not in select.select([listening.fileno(), 0], [], [])[0]:
             connection, _ = listening.accept()
-            if not os.fork():
-                listening.close()
-                keep(connection, main)
-                return
+            written, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+            if written:  # otherwise it was killed
+                order = json.loads(written)
+                main: Callable[[], None] = importlib.import_module(order["program"]).main
+                if not os.fork():
+                    listening.close()
+                    keep(connection, main, order, descriptors)
+                    return
+            for descriptor in descriptors:
+                os.close(descriptor)
             connection.close()
     os.killpg(0, signal.SIGKILL)
 
@@ -88,15 +93,14 @@ def reap(*_: object) -> None:
             pass
 
 
-def keep(connection: socket.socket, main: Callable[[], None]) -> None:
+def keep(connection: socket.socket, main: Callable[[], None], order: dict[str, object], descriptors: list[int]) -> None:
     """Starts one command, forwards signals to it, and reports how it exits. Returns only in the command's process."""
-    order, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     ended, wakes = os.pipe()
     signal.signal(signal.SIGCHLD, lambda *_: os.write(wakes, b"!"))
     child = os.fork()
     if not child:
         connection.close()
-        become(json.loads(order), descriptors, (ended, wakes))
+        become(order, descriptors, (ended, wakes))
         main()
         return
     for descriptor in (0, 1, 2, *descriptors):
