@@ -192,6 +192,33 @@ async def test_a_request_that_may_have_arrived_keeps_that_mark(store: StoreWorld
     assert (await store.get_request(other.request.id)).uncertain
 
 
+async def test_a_claim_counts_as_a_try_unless_it_was_none_or_all_begins_anew(store: StoreWorld) -> None:
+    """Preparing is counted by itself."""
+    await store.watched()
+    await store.add(request := a_follow_up("1700000002.000100"))
+    counted: list[int] = []
+
+    async def count() -> None:
+        counted.append((await store.get_request(request.id)).attempts)
+
+    async def save(state: RequestState) -> None:
+        edited = replace(await store.get_request(request.id), state=state)
+        await store.transact(lambda tx: tx.requests.save(edited))
+        await count()
+
+    for options in ({}, {"tried": False}):
+        await store.claim_requests()
+        await store.settle(request.id, RequestState.WAITING, **options)
+        await count()
+    await save(RequestState.RECEIVED)
+    for options in ({}, {"afresh": True}):
+        await store.claim_received()
+        await store.settle(request.id, RequestState.RECEIVED, **options)
+        await count()
+        await save(RequestState.RECEIVED)
+    assert counted == [1, 1, 0, 1, 1, 0, 0]
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 async def test_the_newest_version_of_an_early_reply_is_kept(store: StoreWorld, *, reverse: bool) -> None:
     await store.add(a_thread(), say=[CARD])

@@ -13,7 +13,7 @@ from bot.domain.threads.thread import ProposalEnd
 from bot.errors import ChatRejected, JobApiBusy, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import JobDetails, Mode, Proposal, ProposalState, ProposedPage
 from bot.notices.answers import ActionAnswer
-from bot.notices.job import JobFinished
+from bot.notices.job import JobFinished, PullRequestFound
 from bot.notices.notice import in_database
 from bot.notices.proposals import ProposalMade, ProposalOver, ProposalPressed, ProposalWaits
 from bot.notices.requests import RequestRejected, RequestUncertain
@@ -463,3 +463,13 @@ async def test_a_plan_that_was_started_while_nobody_looked_is_not_posted(world: 
     thread = await world.thread(ts)
     assert (world.chat.posted_as(ProposalMade), thread.state.edits_now) == ([], True)
     assert thread.state.planning.proposal_end is ProposalEnd.STARTED
+
+
+async def test_pages_that_change_though_their_plan_was_dropped_are_told_of_without_blame(
+    world: CoreWorld, ts: str
+) -> None:
+    """This agent can show a plan."""
+    await press(world, ts, DROP)
+    await world.show("completed", LINK, plan(state=ProposalState.SUPERSEDED), wait=60)
+    (found,) = world.chat.posted_as(PullRequestFound)
+    assert "Only a plan" not in found.tell(MessageContext(), await world.thread(ts)).words
