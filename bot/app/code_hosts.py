@@ -71,22 +71,20 @@ def webhook_routes(senders: Senders, store: Store) -> Sequence[web.RouteDef]:
     return [web.post(WEBHOOK_PATH, GitHubWebhooks(senders, make_due).take)] if senders else []
 
 
+@dataclass(frozen=True)
 class ConfiguredCodeHosts:
     """Implements `CodeHosts`: the job API of a job that tells its pull request itself, else the host of the link."""
 
-    def __init__(
-        self, hosts: Sequence[CodeHost], read_body: ReadBody, tells: Callable[[str], bool], hide: Hide
-    ) -> None:
-        self._hosts = hosts
-        self._read_body = read_body
-        self._tells = tells
-        self._hide = hide
+    hosts: Sequence[CodeHost]
+    read_body: ReadBody
+    tells: Callable[[str], bool]
+    hide: Hide
 
     async def read(self, thread: Thread, link: str, known: Found | None) -> Found | NotModified | Unreadable:
         """See CodeHosts."""
-        hosts = self._hosts
-        if thread.state.job is not None and self._tells(thread.project):
-            hosts = [JobServer(partial(self._read_body, thread.project, thread.state.job.id), self._hide)]
+        hosts = self.hosts
+        if thread.state.job is not None and self.tells(thread.project):
+            hosts = [JobServer(partial(self.read_body, thread.project, thread.state.job.id), self.hide)]
         try:
             async with asyncio.timeout(READ_SECONDS):
                 for host in hosts:

@@ -8,7 +8,7 @@ not fill it. Recording has an outage of its own, because a request must be in th
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from bot.errors import StoreError, UnreadableRow
 
@@ -58,6 +58,7 @@ class ComponentStatus:
         return not self.failing or self.failing_seconds < grace
 
 
+@dataclass(eq=False)
 class Health:
     """The health of a process. Times are in seconds.
 
@@ -68,32 +69,25 @@ class Health:
         log_every: The time between checks for changes to log.
     """
 
-    def __init__(
-        self,
-        statuses: Callable[[], Iterable[ComponentStatus]],
-        warnings: Sequence[Warn] = (),
-        *,
-        grace: float = GRACE_SECONDS,
-        log_every: float = LOG_EVERY,
-    ) -> None:
-        self._statuses = statuses
-        self._warnings = warnings
-        self._grace = grace
-        self._log_every = log_every
-        self._logged: set[str] = set()
+    statuses: Callable[[], Iterable[ComponentStatus]]
+    warnings: Sequence[Warn] = ()
+    _: KW_ONLY
+    grace: float = GRACE_SECONDS
+    log_every: float = LOG_EVERY
+    _logged: set[str] = field(default_factory=set, init=False)
 
     def report(self) -> Mapping[str, object]:
         """Returns the full report as JSON: `ok`, a description of each component, and the warnings."""
-        statuses = list(self._statuses())
+        statuses = list(self.statuses())
         return {
-            "ok": all(status.ok(self._grace) for status in statuses),
+            "ok": all(status.ok(self.grace) for status in statuses),
             "parts": {status.name: _words(status) for status in statuses},
-            "warnings": [words for warn in self._warnings if (words := warn())],
+            "warnings": [words for warn in self.warnings if (words := warn())],
         }
 
     def readiness(self) -> Mapping[str, object]:
         """Returns, as JSON, whether a request from Slack would arrive and be recorded now."""
-        critical = [status for status in self._statuses() if status.critical]
+        critical = [status for status in self.statuses() if status.critical]
         return {
             "ok": not any(status.failing for status in critical),
             "parts": {status.name: _words(status) for status in critical},
@@ -101,9 +95,9 @@ class Health:
 
     def log_changes(self) -> None:
         """Logs once for each component that has failed for too long, and once when it recovers."""
-        statuses = {status.name: status for status in self._statuses()}
+        statuses = {status.name: status for status in self.statuses()}
         for status in statuses.values():
-            if status.failing_seconds >= self._grace and status.name not in self._logged:
+            if status.failing_seconds >= self.grace and status.name not in self._logged:
                 self._logged.add(status.name)
                 minutes = status.failing_seconds / 60
                 logger.error("%s has not worked for %.0f minutes: %s", status.name, minutes, status.reason)
@@ -116,7 +110,7 @@ class Health:
         """Logs changes, forever."""
         while True:
             self.log_changes()
-            await asyncio.sleep(self._log_every)
+            await asyncio.sleep(self.log_every)
 
 
 def _words(status: ComponentStatus) -> str:
@@ -154,6 +148,7 @@ class _Seen:
         return now - self.since if self.well_since is None else max(self.well_since - self.since, _SHORTEST)
 
 
+@dataclass(eq=False)
 class Outage:
     """Tracks whether something is failing, for how long, and why, as one or several observers see it. The log gets one
     line when the first of their outages begins, and one when the last is over.
@@ -165,35 +160,28 @@ class Outage:
         levels: The levels of the two log lines.
     """
 
-    def __init__(
-        self,
-        name: str,
-        monotonic: Callable[[], float],
-        *,
-        recovery: float = RECOVERY_SECONDS,
-        levels: tuple[int, int] = (logging.ERROR, logging.WARNING),
-    ) -> None:
-        self._name = name
-        self._monotonic = monotonic
-        self._recovery = recovery
-        self._levels = levels
-        self._seen: dict[str, _Seen] = {}
-        self._logged_since: float | None = None
+    name: str
+    monotonic: Callable[[], float]
+    _: KW_ONLY
+    recovery: float = RECOVERY_SECONDS
+    levels: tuple[int, int] = (logging.ERROR, logging.WARNING)
+    _seen: dict[str, _Seen] = field(default_factory=dict, init=False)
+    _logged_since: float | None = field(default=None, init=False)
 
     def ongoing(self) -> bool:
         """Whether there is an outage now."""
-        return any(not seen.is_over(self._monotonic(), self._recovery) for seen in self._seen.values())
+        return any(not seen.is_over(self.monotonic(), self.recovery) for seen in self._seen.values())
 
     def status(self, name: str, *, by: str | None = None) -> ComponentStatus:
         """Returns the status for the health, as one observer sees it, or as whoever sees it worst. `name` is shown to
         operators. An outage counts up to the first success after it.
         """
-        now = self._monotonic()
+        now = self.monotonic()
         outages = [seen for observer, seen in self._seen.items() if by in {None, observer}]
         statuses = [
             ComponentStatus(name, seen.seconds(now), str(seen.reason), recovering=seen.well_since is not None)
             for seen in outages
-            if not seen.is_over(now, self._recovery)
+            if not seen.is_over(now, self.recovery)
         ]
         return max(statuses, key=ComponentStatus.severity, default=ComponentStatus(name))
 
@@ -209,7 +197,7 @@ class Outage:
             retry_after: Seconds in which no success can be expected.
         """
         self.end_if_over()
-        now = self._monotonic()
+        now = self.monotonic()
         seen = self._seen.setdefault(by, _Seen(now))
         seen.reason, seen.well_since = reason, None
         seen.expires_at = now + EXPIRY_SECONDS + (retry_after or 0.0)
@@ -217,12 +205,12 @@ class Outage:
             return
         if not self._is_logged():
             self._logged_since = seen.since
-            logger.log(self._levels[0], "%s: not working, will keep trying: %s", self._name, reason)
+            logger.log(self.levels[0], "%s: not working, will keep trying: %s", self.name, reason)
         seen.logged = True
 
     def record_success(self, *, by: str = "") -> None:
         """Records a success. One is enough for the health, but does not end the outage: the next attempt may fail."""
-        now, seen = self._monotonic(), self._seen.get(by)
+        now, seen = self.monotonic(), self._seen.get(by)
         if seen is None:
             self._log_end(now)
         elif seen.well_since is None:
@@ -233,9 +221,9 @@ class Outage:
         """Forgets outages that are over, and logs the end of the last one whose beginning was logged: with the next
         success if it has only expired.
         """
-        now = self._monotonic()
+        now = self.monotonic()
         for by, seen in list(self._seen.items()):
-            if seen.is_over(now, self._recovery):
+            if seen.is_over(now, self.recovery):
                 del self._seen[by]
                 if seen.well_since is not None:
                     self._log_end(seen.well_since)
@@ -245,7 +233,7 @@ class Outage:
 
     def _log_end(self, now: float) -> None:
         if self._logged_since is not None and not self._is_logged():
-            logger.log(self._levels[1], "%s: works again after %.0f s", self._name, now - self._logged_since)
+            logger.log(self.levels[1], "%s: works again after %.0f s", self.name, now - self._logged_since)
             self._logged_since = None
 
 

@@ -1,6 +1,7 @@
 """Detects what would go unnoticed while idle: that the database cannot be written."""
 
 import asyncio
+from dataclasses import KW_ONLY, dataclass, field
 
 from bot.domain.findings import LastTime
 from bot.errors import StoreError, StoreUnavailable
@@ -15,6 +16,7 @@ SLOW_WRITE = 5.0
 """Seconds that a write may take. Slack waits for three; a busy machine may stall for a moment."""
 
 
+@dataclass(eq=False)
 class DatabaseProbe:
     """Writes to the database regularly.
 
@@ -26,32 +28,24 @@ class DatabaseProbe:
         probe_retry: The same, while the last one failed.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        recording_health: RecordingHealth,
-        *,
-        happened: set[LastTime] | None = None,
-        probe_every: float = PROBE_EVERY,
-        probe_retry: float = PROBE_RETRY,
-    ) -> None:
-        self._store = store
-        self._recording_health = recording_health
-        self._happened: set[LastTime] = set() if happened is None else happened
-        self._probe_every = probe_every
-        self._probe_retry = probe_retry
+    store: Store
+    recording_health: RecordingHealth
+    _: KW_ONLY
+    happened: set[LastTime] = field(default_factory=set)
+    probe_every: float = PROBE_EVERY
+    probe_retry: float = PROBE_RETRY
 
     async def run(self) -> None:
         """Checks forever."""
         while True:
             await self.probe()
-            await asyncio.sleep(self._probe_retry if self._recording_health.failing() else self._probe_every)
+            await asyncio.sleep(self.probe_retry if self.recording_health.failing() else self.probe_every)
 
     async def probe(self) -> None:
         """Checks whether anything can be recorded now. A slow write counts as a failure but is not cancelled, because
         how it ends counts too.
         """
-        happened = frozenset(self._happened)
+        happened = frozenset(self.happened)
 
         async def write(tx: Transaction) -> None:
             await tx.condition.try_write()
@@ -60,15 +54,15 @@ class DatabaseProbe:
         slow = asyncio.get_running_loop().call_later(SLOW_WRITE, self._record_slow_write)
         try:
             # Urgent, like people's requests, because it tests whether those can be recorded.
-            await self._store.transact(write, urgent=True)
+            await self.store.transact(write, urgent=True)
         except StoreError as error:
-            self._recording_health.record_failure(error)
+            self.recording_health.record_failure(error)
         else:
-            self._happened -= happened
-            self._recording_health.record_success()
+            self.happened -= happened
+            self.recording_health.record_success()
         finally:
             slow.cancel()
 
     def _record_slow_write(self) -> None:
         error = StoreUnavailable(f"The database did not take a write in {SLOW_WRITE:.0f} s.")
-        self._recording_health.record_failure(error)
+        self.recording_health.record_failure(error)

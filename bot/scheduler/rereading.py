@@ -47,30 +47,28 @@ class _Conversation:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+@dataclass(eq=False)
 class Rereader:
     """One per process. `revise` records an edit or a deletion."""
 
-    def __init__(
-        self,
-        versions: CurrentMessages,
-        revise: Callable[[Reply], Awaitable[object]],
-        clock: Clock,
-        heard_for: HeardFor,
-    ) -> None:
-        self._versions = versions
-        self._revise = revise
-        self._clock = clock
-        self._told_for = heard_for
-        self._taken_over_at: float | None = None
-        self._conversations = RecentDict[tuple[str, str], _Conversation](_MOST_KEPT)
-        self._recorded = RecentDict[tuple[str, str, str], None](_MOST_KEPT)
+    versions: CurrentMessages
+    revise: Callable[[Reply], Awaitable[object]]
+    clock: Clock
+    told_for: HeardFor
+    _taken_over_at: float | None = field(default=None, init=False)
+    _conversations: RecentDict[tuple[str, str], _Conversation] = field(
+        default_factory=lambda: RecentDict(_MOST_KEPT), init=False
+    )
+    _recorded: RecentDict[tuple[str, str, str], None] = field(
+        default_factory=lambda: RecentDict(_MOST_KEPT), init=False
+    )
 
     def claimed(self, items: Sequence[ClaimedRequest], now: float) -> list[ClaimedRequest]:
         """Returns claimed requests, marked if they waited across a gap; `now` is the store's time. A process that died
         with one of them may have been told of an edit that it did not record.
         """
         if any(item.taken_over for item in items):
-            self._taken_over_at = self._clock.monotonic()
+            self._taken_over_at = self.clock.monotonic()
         heard_for = self._heard_for()
         recorded = [min(each.recorded_at for each in (item.request, *item.merged)) for item in items]
         return [replace(item, waited=now - at > heard_for) for item, at in zip(items, recorded, strict=True)]
@@ -79,7 +77,7 @@ class Rereader:
         """Returns the newer versions of the messages of a request and of those merged with it: none if they are as
         recorded, or if Slack has not shown them for PATIENCE. Raises ChatError.
         """
-        channel_id, began = item.thread.channel_id, self._clock.monotonic()
+        channel_id, began = item.thread.channel_id, self.clock.monotonic()
         of_messages = [each for each in (item.request, *item.merged) if is_of_message(each, channel_id)]
         asked = [each for each in of_messages if item.waited and not each.uncertain]
         found = [await self._newer(each, item.thread, began) for each in asked]
@@ -89,13 +87,13 @@ class Rereader:
         """Records newer versions like the events about them. Raises StoreError."""
         for version in versions:
             logger.info("a message has changed since it was recorded")
-            await self._revise(version)
+            await self.revise(version)
             self._recorded[_key(version)] = None  # the request goes out as it is then
 
     def _heard_for(self) -> float:
         if self._taken_over_at is None:
-            return self._told_for()
-        return min(self._told_for(), self._clock.monotonic() - self._taken_over_at)
+            return self.told_for()
+        return min(self.told_for(), self.clock.monotonic() - self._taken_over_at)
 
     async def _newer(self, request: Request, thread: Thread, began: float) -> Reply | None:
         root, ts = thread.ts or thread.root_ts or request.written_at, request.written_at
@@ -121,17 +119,17 @@ class Rereader:
             missing = kept.versions is not None and ts not in kept.versions
             unread = missing and (ts < kept.since_ts or (kept.at or 0.0) < began)
             if unread or not self._is_current(kept):
-                versions = await self._look_up(kept, self._versions.versions(channel_id, thread_ts, since_ts=ts))
-                kept.versions, kept.since_ts, kept.at = versions, ts, self._clock.monotonic()
-                kept.at_ts = f"{self._clock.now():.6f}"
+                versions = await self._look_up(kept, self.versions.versions(channel_id, thread_ts, since_ts=ts))
+                kept.versions, kept.since_ts, kept.at = versions, ts, self.clock.monotonic()
+                kept.at_ts = f"{self.clock.now():.6f}"
         return kept
 
     def _is_current(self, kept: _Conversation) -> bool:
-        return kept.at is not None and self._clock.monotonic() - kept.at <= max(self._heard_for(), SHARED_FOR)
+        return kept.at is not None and self.clock.monotonic() - kept.at <= max(self._heard_for(), SHARED_FOR)
 
     async def _look_up(self, kept: _Conversation, look_up: Awaitable[Versions]) -> Versions | None:
         """Returns what Slack shows; None if it refuses, or has failed for PATIENCE."""
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         try:
             found = await in_time(answer_or_none(look_up), READ_SECONDS)
         except ChatError as error:

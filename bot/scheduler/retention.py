@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 from bot.errors import StoreError
@@ -57,24 +58,17 @@ def pause_after(size: int, took: float) -> float:
     return min(max(size / PACE - took, took), 4 * took)
 
 
+@dataclass(eq=False)
 class RetentionSweeper:
     """Keeps finished jobs for some days after their last change, and the audit trail for as many. `sweep_every` is in
     seconds; `monotonic` is the clock that measures transactions.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        variables: SchedulerVariables | None = None,
-        *,
-        sweep_every: float = 3600.0,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._days = (variables or SchedulerVariables()).keep_days
-        self._sweep_every = sweep_every
-        self._monotonic = monotonic
-        self._ages = {**_AGES, OldRows.AUDIT: self._days * DAY}
+    store: Store
+    variables: SchedulerVariables = field(default_factory=SchedulerVariables)
+    _: KW_ONLY
+    sweep_every: float = 3600.0
+    monotonic: Callable[[], float] = time.monotonic
 
     async def run(self) -> None:
         """Sweeps forever."""
@@ -85,17 +79,17 @@ class RetentionSweeper:
                 logger.warning("old jobs cannot be deleted now, the next try is in an hour: %s", error)
             else:
                 if removed:
-                    logger.info("%d finished jobs older than %g days were deleted", removed, self._days)
-            await asyncio.sleep(self._sweep_every)
+                    logger.info("%d finished jobs older than %g days were deleted", removed, self.variables.keep_days)
+            await asyncio.sleep(self.sweep_every)
 
     async def sweep(self) -> int:
         """Deletes everything that is old; returns how many jobs."""
-        kept = self._days * DAY
+        kept = self.variables.keep_days * DAY
         removed = await self._in_batches(
             lambda limit, tx: tx.retention.delete_finished(before=tx.now - kept, limit=limit)
         )
         await self._in_batches(lambda limit, tx: tx.retention.delete_texts(before=tx.now - kept, limit=limit))
-        for kind, age in self._ages.items():
+        for kind, age in {**_AGES, OldRows.AUDIT: kept}.items():
             await self._in_batches(partial(_delete_old, kind, age))
         await self._in_batches(_delete_held)
         # What processes of an earlier version recorded during an upgrade; at each start, too.
@@ -106,18 +100,18 @@ class RetentionSweeper:
     async def _in_batches(self, delete: Deletion) -> int:
         removed, size = 0, SMALLEST_BATCH
         while True:
-            began = self._monotonic()
+            began = self.monotonic()
             # The commit's time, and that in a queue, do not grow with the batch.
-            batch, deleting = await self._store.transact(partial(self._timed, delete, size))
+            batch, deleting = await self.store.transact(partial(self._timed, delete, size))
             removed += batch
             if batch < size:
                 return removed
-            await asyncio.sleep(pause_after(size, self._monotonic() - began))
+            await asyncio.sleep(pause_after(size, self.monotonic() - began))
             size = next_batch(size, deleting)
 
     async def _timed(self, delete: Deletion, size: int, tx: UpkeepTransaction) -> tuple[int, float]:
-        began = self._monotonic()
-        return await delete(size, tx), self._monotonic() - began
+        began = self.monotonic()
+        return await delete(size, tx), self.monotonic() - began
 
 
 async def _delete_old(kind: OldRows, age: float, limit: int, tx: UpkeepTransaction) -> int:

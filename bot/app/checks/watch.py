@@ -5,7 +5,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 from bot.app.checks.whole import Check, run_all, without_secrets
 from bot.domain.findings import Finding, FindingStatus
@@ -34,6 +34,7 @@ class WatchTimings:
     retry: float = 30.0
 
 
+@dataclass(eq=False)
 class SetupWatch:
     """Checks the setup regularly.
 
@@ -44,45 +45,40 @@ class SetupWatch:
         monotonic: Returns the time in seconds.
     """
 
-    def __init__(
-        self,
-        checks: Sequence[Check],
-        *,
-        secrets: Collection[str],
-        token_refused: asyncio.Event,
-        monotonic: Callable[[], float],
-        timings: WatchTimings | None = None,
-    ) -> None:
-        self._checks = checks
-        self._slack_checks = [check for check in checks if check.name.startswith("slack")]
-        self._secrets = secrets
-        self._token_refused = token_refused
-        self._monotonic = monotonic
-        self._timings = timings or WatchTimings()
-        self._faults: dict[str, tuple[Finding, float]] = {}
-        """The faults, with the times at which they were first seen."""
+    checks: Sequence[Check]
+    _: KW_ONLY
+    secrets: Collection[str] = field(repr=False)
+    token_refused: asyncio.Event
+    monotonic: Callable[[], float]
+    timings: WatchTimings = field(default_factory=WatchTimings)
+    _faults: dict[str, tuple[Finding, float]] = field(default_factory=dict, init=False)
+    """The faults, with the times at which they were first seen."""
+
+    @property
+    def _slack_checks(self) -> list[Check]:
+        return [check for check in self.checks if check.name.startswith("slack")]
 
     async def run(self) -> None:
         """Runs forever."""
-        await self._pause(self._timings.first)
-        whole_at = self._monotonic()
+        await self._pause(self.timings.first)
+        whole_at = self.monotonic()
         while True:
-            whole = self._monotonic() >= whole_at
+            whole = self.monotonic() >= whole_at
             if whole:
-                whole_at = self._monotonic() + self._timings.every
-            await self.look(self._checks if whole else [*self._slack_checks, *self._failed_checks()])
-            await self._pause(self._timings.retry if self._errors() else self._timings.slack)
+                whole_at = self.monotonic() + self.timings.every
+            await self.look(self.checks if whole else [*self._slack_checks, *self._failed_checks()])
+            await self._pause(self.timings.retry if self._errors() else self.timings.slack)
 
     async def look(self, checks: Sequence[Check]) -> None:
         """Runs some checks once."""
-        found = without_secrets(await run_all(checks), self._secrets)
+        found = without_secrets(await run_all(checks), self.secrets)
         self._note([each for each in found if not each.check.startswith(_ONLY_AT_SET_UP)])
 
     def status(self) -> ComponentStatus:
         """Returns the errors of the setup that do not resolve themselves."""
         errors = self._errors()
-        since = min((at for _, at in errors), default=self._monotonic())
-        seconds = max(self._monotonic() - since, 0.001) if errors else 0.0
+        since = min((at for _, at in errors), default=self.monotonic())
+        seconds = max(self.monotonic() - since, 0.001) if errors else 0.0
         return ComponentStatus("set-up", seconds, " ".join(each.words for each, _ in errors), grace_seconds=0.0)
 
     def counts(self) -> Mapping[FindingStatus, int]:
@@ -99,7 +95,7 @@ class SetupWatch:
     def _failed_checks(self) -> list[Check]:
         """Returns the checks that found an error, apart from those that run often anyway."""
         found = [f"{error.check}." for error, _ in self._errors()]
-        others = (check for check in self._checks if check not in self._slack_checks)
+        others = (check for check in self.checks if check not in self._slack_checks)
         return [check for check in others if any(name.startswith(f"{check.name}.") for name in found)]
 
     def _note(self, findings: Sequence[Finding]) -> None:
@@ -107,7 +103,7 @@ class SetupWatch:
             if each.status is FindingStatus.OK:
                 self._clear(each.check, still={other.check for other in findings if other.is_fault})
             elif each.is_fault and not each.passing and each.check not in self._faults:
-                self._faults[each.check] = (each, self._monotonic())
+                self._faults[each.check] = (each, self.monotonic())
                 self._log(each)
 
     def _clear(self, check: str, *, still: set[str]) -> None:
@@ -126,5 +122,5 @@ class SetupWatch:
         else:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self._token_refused.wait()
-        self._token_refused.clear()
+                    await self.token_refused.wait()
+        self.token_refused.clear()

@@ -12,6 +12,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
@@ -63,29 +64,23 @@ _REPEATED_FOR = 60.0
 """Seconds after which Slack surely has tried to deliver an event twice, and then tries twice again."""
 
 
+@dataclass(eq=False)
 class HttpReceiver:
     """Serves `/slack/events` and `pages`, for health checks, on the socket that `listen` returns. `note` gets requests
     with a wrong signature.
     """
 
-    def __init__(
-        self,
-        app: SlackApp,
-        signing_secret: RotatingSecret,
-        *,
-        listen: Callable[[], socket.socket],
-        pages: Sequence[web.RouteDef] = (),
-        note: Callable[[LastTime], None] = lambda _: None,
-    ) -> None:
-        self._app = app
-        self._note = note
-        self._signing_secret = signing_secret
-        self._listen = listen
-        self._pages = pages
-        self._server: HttpServer | None = None
-        self._throttled_log = ThrottledLogger(logger)
-        self._began = time.monotonic()
-        self._requests = BackgroundTasks(expected=Exception)  # the server, which awaits each, answers and logs
+    app: SlackApp
+    signing_secret: RotatingSecret
+    _: KW_ONLY
+    listen: Callable[[], socket.socket]
+    pages: Sequence[web.RouteDef] = ()
+    note: Callable[[LastTime], None] = lambda _: None
+    _server: HttpServer | None = field(default=None, init=False)
+    _throttled_log: ThrottledLogger = field(default_factory=lambda: ThrottledLogger(logger), init=False)
+    _began: float = field(default_factory=time.monotonic, init=False)
+    _requests: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(expected=Exception), init=False)
+    """The server, which awaits each, answers and logs its exception."""
 
     def listening(self) -> Listening | None:
         """Returns since when it listens; None before that."""
@@ -102,9 +97,9 @@ class HttpReceiver:
         """Listens. Raises what `listen` does."""
         web_app = web.Application(client_max_size=MAX_BODY)
         web_app.router.add_post(EVENTS_PATH, self._serve)
-        web_app.router.add_routes(self._pages)
+        web_app.router.add_routes(self.pages)
         self._server = HttpServer(web_app)
-        await self._server.start(self._listen())
+        await self._server.start(self.listen())
         self._began = time.monotonic()
         logger.info("listening for Slack on port %d", self.port)
 
@@ -116,7 +111,7 @@ class HttpReceiver:
         self._server.stop_listening()
         await self._requests.drain(timeout)
         await self._server.stop()
-        await self._app.drain(max(until - asyncio.get_running_loop().time(), 0.0))
+        await self.app.drain(max(until - asyncio.get_running_loop().time(), 0.0))
 
     async def _serve(self, request: web.Request) -> web.Response:
         return await self._requests.spawn(self._respond(request), name="answering Slack")
@@ -128,14 +123,14 @@ class HttpReceiver:
         except web.RequestPayloadError:
             raise web.HTTPBadRequest(text="not what its headers say") from None
         if not self._is_signed(request, body):
-            self._note(LastTime.BAD_SIGNATURE)
+            self.note(LastTime.BAD_SIGNATURE)
             raise self._not_signed()
         mark_authenticated(request)
         try:
             text = body.decode()
         except UnicodeDecodeError:
             raise web.HTTPBadRequest(text="not UTF-8") from None
-        response = await self._app.handle_http_body(text, request.headers.get("Content-Type", ""))
+        response = await self.app.handle_http_body(text, request.headers.get("Content-Type", ""))
         return await to_aiohttp_response(response)
 
     def _is_signed(self, request: web.Request, body: bytes) -> bool:
@@ -143,7 +138,7 @@ class HttpReceiver:
         it takes does not tell which one it was.
         """
         now, headers = time.time(), _signature(request)
-        matches = [is_signed(secret, *headers, body, now=now) for secret in self._signing_secret.values]
+        matches = [is_signed(secret, *headers, body, now=now) for secret in self.signing_secret.values]
         return any(matches)
 
     def _check_head(self, request: web.Request) -> None:

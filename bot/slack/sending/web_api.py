@@ -10,6 +10,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,24 +83,18 @@ UseBudget = Callable[[str, Callable[[Budget], Grant]], Awaitable[Grant]]
 """Uses the budget of a method's calls, which all processes share. Raises StoreError."""
 
 
+@dataclass(eq=False)
 class CallGate:
     """The gate of a process: look-ups wait here until Slack's `limits` allow them. `yields`: see Budget."""
 
-    def __init__(
-        self,
-        budget: UseBudget,
-        limits: SlackLimits = SLACK_LIMITS,
-        *,
-        yields: bool = False,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._budget = budget
-        self._limits = limits
-        self._yields = yields
-        self._sleep = sleep
-        self._waiting: defaultdict[str, int] = defaultdict(int)
-        self._taken: defaultdict[str, int] = defaultdict(int)
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+    budget: UseBudget
+    limits: SlackLimits = SLACK_LIMITS
+    _: KW_ONLY
+    yields: bool = False
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _waiting: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int), init=False)
+    _taken: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int), init=False)
+    _turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock), init=False)
 
     async def enter(self, method: str) -> None:
         """Waits until a method may be called. Raises ChatRateLimited if that takes too long. If the database is
@@ -122,7 +117,7 @@ class CallGate:
             return
         self._taken[method] = 0
         try:
-            await self._budget(method, lambda budget: budget.refuse(method, retry_after))
+            await self.budget(method, lambda budget: budget.refuse(method, retry_after))
         except errors.StoreError as error:
             logger.debug("the rate limit of %s could not be recorded: %s", method, error)
 
@@ -131,8 +126,8 @@ class CallGate:
         waited = 0.0
         while True:
             try:
-                grant = await self._budget(
-                    method, lambda budget: budget.take(method, self._waiting[method], yields=self._yields)
+                grant = await self.budget(
+                    method, lambda budget: budget.take(method, self._waiting[method], yields=self.yields)
                 )
             except errors.StoreError:
                 return 1
@@ -140,11 +135,11 @@ class CallGate:
                 return grant.calls
             if waited + grant.wait > LONGEST_WAIT:
                 raise errors.ChatRateLimited("ratelimited", retry_after=grant.wait, method=method)
-            await self._sleep(grant.wait)
+            await self.sleep(grant.wait)
             waited += grant.wait
 
     def _is_limited(self, method: str) -> bool:
-        return method in self._limits.methods and method not in _SAID
+        return method in self.limits.methods and method not in _SAID
 
 
 async def _unchanged(channel_id: str) -> str:

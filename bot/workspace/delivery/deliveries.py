@@ -5,7 +5,7 @@ Unacknowledged events are sent again up to three times; commands and button pres
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 from uuid import uuid4
 
@@ -96,6 +96,7 @@ class DeliveryRecord:
     given_up: bool = False
 
 
+@dataclass(eq=False)
 class Deliveries:
     """Sends payloads and keeps records of the most recent ones.
 
@@ -106,20 +107,14 @@ class Deliveries:
         retry_delays: Seconds before each retry if nothing was listening (Slack: at once, 1 and 5 minutes).
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        changes: ChangeSignal,
-        *,
-        ack_timeout: float = 3.0,
-        retry_delays: tuple[float, ...] = RETRY_DELAYS,
-    ) -> None:
-        self.ack_timeout = ack_timeout
-        self.transport = transport
-        self.records: list[DeliveryRecord] = []
-        self._changes = changes
-        self._retry_delays = retry_delays
-        self._tasks = BackgroundTasks(expected=NotDeliveredError)  # the caller of request() sees it
+    transport: Transport
+    changes: ChangeSignal
+    _: KW_ONLY
+    ack_timeout: float = 3.0
+    retry_delays: tuple[float, ...] = RETRY_DELAYS
+    records: list[DeliveryRecord] = field(default_factory=list, init=False)
+    _tasks: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(expected=NotDeliveredError), init=False)
+    """The caller of `request` sees the exception."""
 
     async def settled(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109 - the word of asyncio's own wait_for
         """Waits until all deliveries have ended.
@@ -127,7 +122,7 @@ class Deliveries:
         Raises:
             TimeoutError: Some had not, after `timeout` seconds.
         """
-        await self._changes.wait_for(lambda: not self._tasks, timeout, what="the end of all deliveries")
+        await self.changes.wait_for(lambda: not self._tasks, timeout, what="the end of all deliveries")
 
     def send_event(self, payload: Json) -> None:
         """Delivers an event in the background, with retries."""
@@ -162,21 +157,21 @@ class Deliveries:
 
     def _spawn(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
         task = self._tasks.spawn(work, name="a delivery")
-        task.add_done_callback(lambda _: self._changes.notify())
+        task.add_done_callback(lambda _: self.changes.notify())
         return task
 
     async def _send_until_acked(self, record: DeliveryRecord) -> None:
         envelope, first = record.envelope, record.envelope
-        for attempt in range(len(self._retry_delays) + 1):
+        for attempt in range(len(self.retry_delays) + 1):
             try:
                 await self._attempt(record, envelope)
             except NotDeliveredError as error:
-                if attempt == len(self._retry_delays):
+                if attempt == len(self.retry_delays):
                     record.given_up = True
-                    self._changes.notify()
+                    self.changes.notify()
                     return
                 if error.reason != "timeout":
-                    await self._wait_before_retry(error, self._retry_delays[attempt])
+                    await self._wait_before_retry(error, self.retry_delays[attempt])
                 envelope = Envelope(first.id, first.type, first.payload, attempt + 1, error.reason)
             else:
                 return
@@ -199,7 +194,7 @@ class Deliveries:
             record.acked, record.failed = True, None
             return ack
         finally:
-            self._changes.notify()
+            self.changes.notify()
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ class CallRecord:
 MAX_RECORDED_CALLS = 100_000
 
 
+@dataclass(eq=False)
 class WebApi:
     """Answers ``/api/<method>`` and keeps records of the most recent calls.
 
@@ -85,20 +86,12 @@ class WebApi:
         notify: Called when a call has been answered.
     """
 
-    def __init__(
-        self,
-        state: State,
-        manifests: AppManifests,
-        new_call: Callable[[Arguments], MethodCall],
-        credentials: Credentials,
-        notify: Callable[[], None],
-    ) -> None:
-        self.calls: list[CallRecord] = []
-        self._state = state
-        self._manifests = manifests
-        self._new_call = new_call
-        self._credentials = credentials
-        self._notify = notify
+    state: State
+    manifests: AppManifests
+    new_call: Callable[[Arguments], MethodCall]
+    credentials: Credentials
+    notify: Callable[[], None]
+    calls: list[CallRecord] = field(default_factory=list, init=False)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers one request. Like Slack, it reports nearly all errors in the body, with status 200."""
@@ -112,11 +105,11 @@ class WebApi:
             record.applied = True
         except SlackError as error:
             record.error, record.response = error.code, error.response_body()
-        self._notify()
+        self.notify()
         return web.json_response(record.response, headers=self._headers(token))
 
     def _record(self, method: str, arguments: Arguments) -> CallRecord:
-        record = CallRecord(method, arguments.as_dict(), self._state.now())
+        record = CallRecord(method, arguments.as_dict(), self.state.now())
         self.calls.append(record)
         if len(self.calls) > MAX_RECORDED_CALLS:
             del self.calls[: MAX_RECORDED_CALLS // 2]
@@ -131,8 +124,8 @@ class WebApi:
         method = METHODS.get(name)
         if method is None:
             raise SlackError("unknown_method", detail={"req_method": name})
-        self._credentials.check(token, method.token)
-        call = self._new_call(arguments)
+        self.credentials.check(token, method.token)
+        call = self.new_call(arguments)
         if method.scope:
             call.require_scope(method.scope)
         return method.handler(call)
@@ -140,8 +133,8 @@ class WebApi:
     def _headers(self, token: str) -> dict[str, str]:
         """Returns the headers of an answer. Slack lists the scopes of the bot's token even in refusals."""
         headers = {"Cache-Control": "no-store"}
-        if self._credentials.refusal:
+        if self.credentials.refusal:
             return headers
-        if token == self._credentials.bot_token:
-            headers["X-OAuth-Scopes"] = ",".join(sorted(self._credentials.granted(self._manifests.granted_scopes)))
+        if token == self.credentials.bot_token:
+            headers["X-OAuth-Scopes"] = ",".join(sorted(self.credentials.granted(self.manifests.granted_scopes)))
         return headers
