@@ -38,18 +38,9 @@ from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.notices.questions import RequestRefused, StopAsked
 from bot.notices.requests import ContextCut
 from bot.runtime.logging import LogContext
+from bot.scheduler import worker
 from bot.scheduler.gathering import ContextGatherer, Fetch, Gathered
 from bot.scheduler.rereading import Rereader
-from bot.scheduler.worker import (
-    ANYTHING,
-    MAX_TRIES,
-    DueWork,
-    SlackWorker,
-    WorkerSettings,
-    about,
-    answer_or_none,
-    retry_delay,
-)
 from bot.service import following_jobs
 from bot.service.actions import carry_out, writer_of
 from bot.service.follow_up import SETTLING
@@ -86,7 +77,7 @@ class RequestFacts:
     gathered: Gathered = field(default_factory=Gathered)
 
 
-class RequestPreparer(SlackWorker[ClaimedRequest]):
+class RequestPreparer(worker.SlackWorker[ClaimedRequest]):
     """Prepares requests that were received. Those of a thread that read it are prepared one after the other, so that
     each includes only what the one before does not.
 
@@ -98,7 +89,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
     def __init__(
         self,
         store: Store,
-        settings: WorkerSettings,
+        settings: worker.WorkerSettings,
         rereader: Rereader,
         gatherer: ContextGatherer,
         *,
@@ -126,7 +117,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
 
     def subject(self, item: ClaimedRequest) -> LogContext:
         """See Worker."""
-        return about(item.thread, item.request.log_id)
+        return worker.about(item.thread, item.request.log_id)
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - what is read can be read late
         """Prepares one request, and records the outcome."""
@@ -158,11 +149,11 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await self.record(partial(self._keep_parts, item, fetch))
             return
         gathered = await self._gatherer.compose(item.request, found.project, found.part, fetch.parts)
-        leaves = ANYTHING | {DueWork.UPLOAD} if gathered.to_upload else ANYTHING
+        leaves = worker.ANYTHING | {worker.DueWork.UPLOAD} if gathered.to_upload else worker.ANYTHING
         await self.record(partial(self._conclude, item, replace(found, gathered=gathered)), leaves=leaves)
 
     async def record(
-        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
+        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[worker.DueWork] = worker.ANYTHING
     ) -> None:
         """See Worker. Records a few at a time."""
         async with self._recording:
@@ -179,17 +170,17 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         """Asks Slack who asks, and where. Raises ChatError."""
         person_id, groups = item.request.person_id, self._rules.groups
         member, channel = await asyncio.gather(self._member(person_id), self._channel(item.thread.channel_id))
-        in_groups = await answer_or_none(self._reading.groups.members_of(groups)) if groups else None
+        in_groups = await worker.answer_or_none(self._reading.groups.members_of(groups)) if groups else None
         listed = person_id in (in_groups or ())
         return Facts(self._rules, item.thread, member, channel, listed, item.request.way_in)
 
     # Begun within the tasks of `gather`: one that is cancelled before its first step would leave a call behind.
 
     async def _member(self, person_id: str) -> Member | None:
-        return await answer_or_none(self._reading.members.member(person_id))
+        return await worker.answer_or_none(self._reading.members.member(person_id))
 
     async def _channel(self, channel_id: str) -> ChannelInfo | None:
-        return await answer_or_none(self._reading.channels.channel(channel_id))
+        return await worker.answer_or_none(self._reading.channels.channel(channel_id))
 
     async def _look(self, item: ClaimedRequest, known: Facts) -> RequestFacts:
         """Looks up everything else that is needed before context is fetched."""
@@ -238,7 +229,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         if (held := await self._held(tx, item)) is None:
             return
         thread, request = held
-        if request.attempts >= MAX_TRIES and error.is_failure:
+        if request.attempts >= worker.MAX_TRIES and error.is_failure:
             told = answered(request, ActionAnswer.SLACK_AWAY, _words_of(request))
             await tx.notices.add(thread.id, replace(told, key=RequestRefused.key(request)))
             await _end(tx, thread, request)
@@ -415,7 +406,7 @@ async def _refuse(tx: RequestTransaction, thread: Thread, request: Request, refu
 
 
 async def _try_later(tx: RequestTransaction, request: Request, failure: ChatError, jitter: float) -> None:
-    due_in, tried = retry_delay(request.attempts, failure, jitter=jitter), failure.is_failure
+    due_in, tried = worker.retry_delay(request.attempts, failure, jitter=jitter), failure.is_failure
     await tx.requests.settle(request.id, RequestState.RECEIVED, problem=str(failure), due_in=due_in, tried=tried)
 
 

@@ -14,17 +14,9 @@ from typing import Any, TypeVar
 
 from bot.errors import StoreError
 from bot.jobapi.models import CheckResult, CheckStatus, Mode, Proposal, ProposalState, PullRequestState
+from bot.jobserver import errors
 from bot.jobserver.editors.interface import EditResult, EditTask, with_plan
 from bot.jobserver.editors.job_log import append_line
-from bot.jobserver.errors import (
-    BudgetUsedUpError,
-    EditError,
-    GitError,
-    JobServerError,
-    LeakScanError,
-    LeaseLostError,
-    PushRejectedError,
-)
 from bot.jobserver.leaks.scan import Leak, Trees
 from bot.jobserver.pipeline.budget import Allowance
 from bot.jobserver.pipeline.descriptions import (
@@ -83,7 +75,7 @@ class Pipeline:
         log = self.tools.folders.log(instruction.job_id)
         try:
             outcome = await _execute(self.tools, instruction)
-        except JobServerError as error:
+        except errors.JobServerError as error:
             error.args = (self.tools.masking.known(str(error)),)
             await asyncio.to_thread(append_line, log, f"failed: {error}")
             raise
@@ -107,7 +99,7 @@ class Pipeline:
             async with asyncio.timeout(_FINISHING_S):
                 commit = await pushed_before(self.tools, instruction)
                 return await _finish(self.tools, instruction, commit) if commit else Outcome()
-        except (JobServerError, TimeoutError) as error:
+        except (errors.JobServerError, TimeoutError) as error:
             logger.warning("job %s: what was pushed could not be finished: %s", instruction.job_id, error)
             return Outcome()
 
@@ -120,7 +112,7 @@ async def _store_log(tools: Tools, instruction: Instruction) -> None:
         await asyncio.to_thread(log.unlink)
     except FileNotFoundError:
         return
-    except (JobServerError, OSError, StoreError) as error:
+    except (errors.JobServerError, OSError, StoreError) as error:
         logger.warning("job %s: its log is on this machine only: %s", instruction.job_id, error)
 
 
@@ -143,7 +135,7 @@ async def _execute(tools: Tools, instruction: Instruction) -> Outcome:
         if outcome := await _completed(_publish(tools, prepared, edited)):
             return outcome
         instruction = replace(prepared.instruction, session=edited.session)
-    raise GitError("somebody else keeps changing the same lines on the branch: try again later")
+    raise errors.GitError("somebody else keeps changing the same lines on the branch: try again later")
 
 
 async def _publish(tools: Tools, prepared: Prepared, edited: Edited) -> Outcome | None:
@@ -173,7 +165,7 @@ async def _completed(publishing: Coroutine[Any, Any, T]) -> T:
             await asyncio.wait({task}, timeout=PUBLISHING_GRACE_S)
         finally:
             task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, JobServerError):
+        with contextlib.suppress(asyncio.CancelledError, errors.JobServerError):
             return await task
         raise
 
@@ -246,7 +238,7 @@ async def edit(tools: Tools, prepared: Prepared) -> Edited:
         tools.spending.check(spent, instruction.words)
         with tools.spending.allowed(spent) as allowance:
             return await _edit(tools, prepared, allowance)
-    except BudgetUsedUpError as error:
+    except errors.BudgetUsedUpError as error:
         await tools.queue.record_budget_end(instruction, error)
         raise
 
@@ -267,7 +259,7 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
             if tools.takes_faults and _failed(edited.checks):
                 progress.activity("fixing what the checks found")
                 edited = await _corrected(tools, prepared, edited, progress, allowance)
-        except EditError:
+        except errors.EditError:
             await keep_files(tools, prepared)
             raise
         except asyncio.CancelledError:
@@ -315,7 +307,7 @@ async def _corrected(
     )
     try:
         await allowance.within(tools.editor.edit(again, progress))
-    except EditError as error:
+    except errors.EditError as error:
         words = tools.masking.known(f"what the checks found could not be fixed: {error}")
         await asyncio.to_thread(append_line, task.log, words)
         return edited
@@ -342,7 +334,7 @@ async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
     """Raises JobServerError for a commit that adds a secret, or cannot be searched for any; the work is kept."""
     try:
         leaks = await tools.scan.leaks(Trees(prepared.start.tree, prepared.start.base, commit))
-    except LeakScanError as error:
+    except errors.LeakScanError as error:
         reason = (
             f"Nothing was pushed, since the change could not be searched for keys: the search {error}. "
             f"Ask for less at once, or have the files added to {_SETTING}"
@@ -352,7 +344,7 @@ async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
             return
         reason = in_words(leaks)
     await keep_commit(tools, prepared, commit)
-    raise JobServerError(reason)
+    raise errors.JobServerError(reason)
 
 
 def in_words(leaks: Sequence[Leak]) -> str:
@@ -382,7 +374,7 @@ async def push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | Non
     await tools.queue.record_answer(prepared.instruction, edited.details)
     try:
         return await _push(tools, prepared, edited)
-    except GitError:
+    except errors.GitError:
         await keep_commit(tools, prepared, edited.commit)
         raise
 
@@ -393,7 +385,7 @@ async def _push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | No
         await tools.queue.renew(instruction)
         try:
             await tools.repository.push(edited.commit, instruction.branch, start.tip)
-        except PushRejectedError:
+        except errors.PushRejectedError:
             start = await tools.repository.start(instruction.branch)
             tree = await tools.repository.applied(edited.commit, start.tree)
             # Looked for last: what arrives even later is in the way of the next push.
@@ -405,7 +397,9 @@ async def _push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | No
         else:
             await tools.queue.record_pushed(instruction, edited.commit)
             return edited
-    raise GitError(f"somebody else keeps pushing to the branch {instruction.branch}: send the message again later")
+    raise errors.GitError(
+        f"somebody else keeps pushing to the branch {instruction.branch}: send the message again later"
+    )
 
 
 async def pushed_before(tools: Tools, instruction: Instruction) -> str | None:
@@ -430,13 +424,13 @@ async def keep_files(tools: Tools, prepared: Prepared) -> None:
             await tools.queue.record_partial(prepared.instruction, None)
         else:
             await keep_commit(tools, prepared, await tools.repository.commit(start, collected.tree, prepared.message))
-    except JobServerError as error:
+    except errors.JobServerError as error:
         logger.warning("job %s: its partial work could not be kept: %s", job_id, error)
 
 
 async def _keep_for_the_next(tools: Tools, prepared: Prepared) -> None:
     """Keeps what was done before this worker had to end, in a short time. What somebody stopped is not kept."""
-    with contextlib.suppress(StoreError, LeaseLostError, TimeoutError):
+    with contextlib.suppress(StoreError, errors.LeaseLostError, TimeoutError):
         async with asyncio.timeout(_KEEPING_S):
             if not await tools.queue.is_stopped(prepared.instruction):
                 await keep_files(tools, prepared)

@@ -8,25 +8,10 @@ from sqlalchemy import delete, func, insert, or_, select, tuple_, update
 
 from bot.jobapi.models import AgentJob, AttachedFile, ProposalState, Requester, Status
 from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
+from bot.jobserver.store import records
 from bot.jobserver.store.database import NEWS, Database, Session, transaction
 from bot.jobserver.store.files import drop_files
 from bot.jobserver.store.plans import accept, supersede
-from bot.jobserver.store.records import (
-    Cancellation,
-    Choices,
-    JobTemplate,
-    PromptRequest,
-    branch_name,
-    change_job,
-    drop_file_of,
-    end_if_idle,
-    forget_last_words,
-    forget_partial_work,
-    read_details,
-    read_job,
-    requester_values,
-    write_details,
-)
 from bot.jobserver.store.tables import (
     ARCHIVED,
     HAS_PARTIAL_WORK,
@@ -55,15 +40,17 @@ _ADD_BRANCH = adding(old_branches)
 class JobStore:
     """A project's jobs. Every method is one transaction; those that end old jobs are of at most BATCH_SIZE rows."""
 
-    def __init__(self, database: Database, project_id: str, *, rate_limit: int, choices: Choices | None = None) -> None:
+    def __init__(
+        self, database: Database, project_id: str, *, rate_limit: int, choices: records.Choices | None = None
+    ) -> None:
         self.database = database
         self._project_id = project_id
         self._is_own = jobs.c.project_id == project_id
         self._rate_limit = rate_limit
-        self.choices = choices or Choices()
+        self.choices = choices or records.Choices()
 
     @transaction
-    async def submit(self, session: Session, request: PromptRequest, template: JobTemplate) -> AgentJob:
+    async def submit(self, session: Session, request: records.PromptRequest, template: records.JobTemplate) -> AgentJob:
         """Records a new job or a message and queues its prompt; a repeated Idempotency-Key gets the first response.
 
         Raises:
@@ -76,7 +63,7 @@ class JobStore:
         self.choices.check(request)
         known_job = None
         if request.job_id is not None:
-            known_job = await read_job(session, self._project_id, request.job_id, lock=True)
+            known_job = await records.read_job(session, self._project_id, request.job_id, lock=True)
             if known_job.status is Status.ARCHIVED:
                 raise RequestRejectedError("this job is archived and accepts no more messages: create a new job")
         await _check_uploaded(session, self._project_id, request.files)
@@ -91,37 +78,37 @@ class JobStore:
                 await supersede(session, known_job)
             await _reactivate_job(session, job_id)
         await _queue_instruction(session, self._project_id, request, job_id)
-        await change_job(session, job_id, mode=request.mode, model=request.model or template.model)
+        await records.change_job(session, job_id, mode=request.mode, model=request.model or template.model)
         await _tell_workers(session, job_id)
-        job = await read_job(session, self._project_id, job_id)
+        job = await records.read_job(session, self._project_id, job_id)
         await _keep_answer(session, self._project_id, request, job)
         return job
 
     @transaction
     async def get(self, session: Session, job_id: str) -> AgentJob:
         """Returns a job. Raises RequestRejectedError."""
-        return await read_job(session, self._project_id, job_id)
+        return await records.read_job(session, self._project_id, job_id)
 
     @transaction
-    async def cancel(self, session: Session, job_id: str, requester: Requester | None = None) -> Cancellation:
+    async def cancel(self, session: Session, job_id: str, requester: Requester | None = None) -> records.Cancellation:
         """Stops all waiting instructions, and marks the running one to be stopped. Of a job that has ended, only a plan
         that waits is stopped.
 
         Raises:
             RequestRejectedError: the project has no such job.
         """
-        job = await read_job(session, self._project_id, job_id, lock=True)
+        job = await records.read_job(session, self._project_id, job_id, lock=True)
         await supersede(session, job)
         if job.status is not Status.ACTIVE:
-            return Cancellation(await read_job(session, self._project_id, job_id))
+            return records.Cancellation(await records.read_job(session, self._project_id, job_id))
         reason = f"stopped by {requester.name}" if requester else "stopped by request"
         running = await _stop_instructions(session, job_id, reason)
         await _tell_workers(session, job_id)
-        await change_job(session, job_id, failure=None)
-        details = await read_details(session, job_id)
-        await write_details(session, job_id, details.model_copy(update={"reason": reason}))
-        await end_if_idle(session, job_id)
-        return Cancellation(await read_job(session, self._project_id, job_id), running)
+        await records.change_job(session, job_id, failure=None)
+        details = await records.read_details(session, job_id)
+        await records.write_details(session, job_id, details.model_copy(update={"reason": reason}))
+        await records.end_if_idle(session, job_id)
+        return records.Cancellation(await records.read_job(session, self._project_id, job_id), running)
 
     @transaction
     async def discard(self, session: Session, job_id: str) -> AgentJob:
@@ -130,10 +117,10 @@ class JobStore:
         Raises:
             RequestRejectedError: the project has no such job.
         """
-        job = await read_job(session, self._project_id, job_id, lock=True)
+        job = await records.read_job(session, self._project_id, job_id, lock=True)
         if job.status is not Status.ACTIVE:
-            await forget_partial_work(session, job_id)
-        return await read_job(session, self._project_id, job_id)
+            await records.forget_partial_work(session, job_id)
+        return await records.read_job(session, self._project_id, job_id)
 
     @transaction
     async def archive(self, session: Session, age: timedelta, age_of_proposed: timedelta) -> int:
@@ -165,7 +152,7 @@ class JobStore:
         """Deletes jobs with their instructions and stored responses, and records their branches."""
         for job_id in job_ids:
             for column in (jobs.c.home, jobs.c.partial_file):
-                await drop_file_of(session, column, job_id)
+                await records.drop_file_of(session, column, job_id)
             logs = select(instructions.c.log).where(instructions.c.job_id == job_id)
             await drop_files(session, files.c.id.in_(logs))
             for name in await _proposed_branches(session, job_id):
@@ -211,7 +198,7 @@ class JobStore:
             raise RateLimitExceededError(max(1, int((free_at - session.moment).total_seconds()) + 1))
 
 
-async def _kept_answer(session: Session, project_id: str, request: PromptRequest) -> AgentJob | None:
+async def _kept_answer(session: Session, project_id: str, request: records.PromptRequest) -> AgentJob | None:
     of_key = (answers.c.project_id == project_id, answers.c.key == request.idempotency_key)
     row = await session.first(select(answers.c.fingerprint, answers.c.answer).where(*of_key))
     if row is None:
@@ -221,7 +208,7 @@ async def _kept_answer(session: Session, project_id: str, request: PromptRequest
     return AgentJob.model_validate_json(row["answer"])
 
 
-async def _keep_answer(session: Session, project_id: str, request: PromptRequest, job: AgentJob) -> None:
+async def _keep_answer(session: Session, project_id: str, request: records.PromptRequest, job: AgentJob) -> None:
     values = {"key": request.idempotency_key, "project_id": project_id, "fingerprint": request.fingerprint}
     kept = {"answer": job.model_dump_json(), "created_at": session.time(), "job_id": job.id}
     await session.execute(insert(answers).values(values | kept))
@@ -237,9 +224,9 @@ async def _check_uploaded(session: Session, project_id: str, files: Sequence[Att
             )
 
 
-async def _insert_job(session: Session, project_id: str, template: JobTemplate) -> str:
+async def _insert_job(session: Session, project_id: str, template: records.JobTemplate) -> str:
     job_id = secrets.token_hex(8)
-    values = {"id": job_id, "project_id": project_id, "status": Status.ACTIVE, "branch": branch_name(job_id, 1)}
+    values = {"id": job_id, "project_id": project_id, "status": Status.ACTIVE, "branch": records.branch_name(job_id, 1)}
     await session.execute(insert(jobs).values(values | vars(template) | {"created_at": session.time()}))
     return job_id
 
@@ -249,14 +236,14 @@ async def _reactivate_job(session: Session, job_id: str) -> None:
     ended = update(jobs).where(jobs.c.id == job_id, jobs.c.status != Status.ACTIVE)
     result = await session.execute(ended.values(status=Status.ACTIVE, failure=None, finished_at=None))
     if result.rowcount:
-        await forget_last_words(session, job_id)
+        await records.forget_last_words(session, job_id)
 
 
-async def _queue_instruction(session: Session, project_id: str, request: PromptRequest, job_id: str) -> None:
+async def _queue_instruction(session: Session, project_id: str, request: records.PromptRequest, job_id: str) -> None:
     """Queues the prompt, with its files."""
     values = {"project_id": project_id, "job_id": job_id, "state": "queued", "created_at": session.time()}
     values |= {name: getattr(request, name) for name in ("prompt", "request_id", "words", "mode", "model", "effort")}
-    more = {"accepts": request.proposal or None, **requester_values(request.requester)}
+    more = {"accepts": request.proposal or None, **records.requester_values(request.requester)}
     queued = insert(instructions).values(values | more)
     number = (await session.execute(queued.returning(instructions.c.number))).scalar_one()
     if request.files:
@@ -297,4 +284,4 @@ async def _proposed_branches(session: Session, job_id: str) -> list[str]:
     if row is None:
         return []
     current = [row["branch"]] if row["branch"] == row["pr_branch"] else []
-    return [branch_name(job_id, number) for number in range(1, row["branch_number"])] + current
+    return [records.branch_name(job_id, number) for number in range(1, row["branch_number"])] + current

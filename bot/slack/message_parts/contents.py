@@ -7,18 +7,7 @@ known from recorded payloads. A forwarded message has `is_share`, a linked one `
 
 import re
 
-from bot.domain.messages import (
-    MOST_CHARACTERS,
-    MOST_FILES,
-    MOST_FORWARDED,
-    ForwardedMessage,
-    LinkPreview,
-    SlackFile,
-    ThreadMessage,
-    beginning,
-    mention,
-    unescape_keeping_mentions,
-)
+from bot.domain import messages
 from bot.domain.requests.request import Attachments
 from bot.runtime.text import displayable, whole_words
 from bot.slack.message_parts.slack_message import MessageAttachment, MessageFile, SlackMessage
@@ -40,28 +29,28 @@ def attachments_of(message: SlackMessage) -> Attachments:
     """
     files = (*files_of(message), *unread_parts(message))
     if message.files is None and message.subtype == "file_share":
-        files = (SlackFile("", ""),)
+        files = (messages.SlackFile("", ""),)
     return Attachments(files, only_forwarded_of(message))
 
 
-def unread_parts(message: SlackMessage) -> tuple[SlackFile, ...]:
+def unread_parts(message: SlackMessage) -> tuple[messages.SlackFile, ...]:
     """Returns the parts of a message whose words cannot be read: they count as files of which there is only a name."""
     kinds = dict.fromkeys(written_words(message).missing)
     named = (displayable(kind)[:_MAX_KIND].replace("_", " ") for kind in kinds)
-    return tuple(SlackFile("", f"a part of the message ({name})") for name in named)[:MOST_FILES]
+    return tuple(messages.SlackFile("", f"a part of the message ({name})") for name in named)[: messages.MOST_FILES]
 
 
-def files_of(holder: SlackMessage | MessageAttachment) -> tuple[SlackFile, ...]:
+def files_of(holder: SlackMessage | MessageAttachment) -> tuple[messages.SlackFile, ...]:
     """Returns the files of a message or an attachment."""
     files = [file for file in holder.files or () if file.mode != _DELETED]
-    return tuple(read_file(file) for file in files[:MOST_FILES])
+    return tuple(read_file(file) for file in files[: messages.MOST_FILES])
 
 
-def read_file(file: MessageFile) -> SlackFile:
+def read_file(file: MessageFile) -> messages.SlackFile:
     """Returns a file as Slack describes it."""
     mimetype, elsewhere = file.mimetype.lower(), file.mode == _EXTERNAL
     address = safe_url(file.url_private_download) or safe_url(file.url_private) or ""
-    return SlackFile(
+    return messages.SlackFile(
         id=file.id if _FILE_ID.fullmatch(file.id) else "",
         name=" ".join(displayable(file.name or file.title).split())[:_MAX_FILE_NAME],
         mimetype=mimetype if _MIME_TYPE.fullmatch(mimetype) else "",
@@ -79,25 +68,25 @@ _MAX_NAME = 200
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 
 
-def forwarded_of(message: SlackMessage) -> tuple[ForwardedMessage, ...]:
+def forwarded_of(message: SlackMessage) -> tuple[messages.ForwardedMessage, ...]:
     """Returns the messages that a message forwards or links to."""
-    return tuple(_forwarded(found) for found in _messages(message)[:MOST_FORWARDED])
+    return tuple(_forwarded(found) for found in _messages(message)[: messages.MOST_FORWARDED])
 
 
-def only_forwarded_of(message: SlackMessage) -> tuple[ForwardedMessage, ...]:
+def only_forwarded_of(message: SlackMessage) -> tuple[messages.ForwardedMessage, ...]:
     """Returns the messages that a message forwards. A message that it links to, which Slack adds some time later, does
     not count, unless there is no text.
     """
     has_words = bool(message_text(message).strip())
     found = [attachment for attachment in _messages(message) if attachment.is_share or not has_words]
-    return tuple(_forwarded(attachment) for attachment in found[:MOST_FORWARDED])
+    return tuple(_forwarded(attachment) for attachment in found[: messages.MOST_FORWARDED])
 
 
 def _messages(message: SlackMessage) -> list[MessageAttachment]:
     return [attachment for attachment in message.attachments if attachment.is_message]
 
 
-def previews_of(message: SlackMessage) -> tuple[LinkPreview, ...]:
+def previews_of(message: SlackMessage) -> tuple[messages.LinkPreview, ...]:
     """Returns the other attachments that are not the author's own: previews of links, and what apps attach to those."""
     others = (attachment for attachment in message.attachments if not (attachment.is_message or attachment.is_own))
     found = [_preview(attachment) for attachment in others]
@@ -106,12 +95,12 @@ def previews_of(message: SlackMessage) -> tuple[LinkPreview, ...]:
 
 def recorded_text(text: str) -> str:
     """Returns a text of Slack's as it is recorded: unescaped, cleaned and bounded, with mentions marked."""
-    shown = unescape_keeping_mentions(displayable(whole_words(text, 4 * MOST_CHARACTERS)))
-    return beginning(whole_words(shown, MOST_CHARACTERS), MOST_CHARACTERS)
+    shown = messages.unescape_keeping_mentions(displayable(whole_words(text, 4 * messages.MOST_CHARACTERS)))
+    return messages.beginning(whole_words(shown, messages.MOST_CHARACTERS), messages.MOST_CHARACTERS)
 
 
-def _forwarded(attachment: MessageAttachment) -> ForwardedMessage:
-    return ForwardedMessage(
+def _forwarded(attachment: MessageAttachment) -> messages.ForwardedMessage:
+    return messages.ForwardedMessage(
         author=_author(attachment),
         text=recorded_text(attachment_text(attachment)),
         url=safe_url(attachment.from_url) or "",
@@ -119,8 +108,8 @@ def _forwarded(attachment: MessageAttachment) -> ForwardedMessage:
     )
 
 
-def _preview(attachment: MessageAttachment) -> LinkPreview:
-    return LinkPreview(
+def _preview(attachment: MessageAttachment) -> messages.LinkPreview:
+    return messages.LinkPreview(
         title=_one_line(attachment.title or attachment.service_name),
         text=recorded_text(attachment_text(attachment)),
         url=safe_url(attachment.from_url) or safe_url(attachment.title_link) or "",
@@ -129,11 +118,11 @@ def _preview(attachment: MessageAttachment) -> LinkPreview:
 
 def _author(attachment: MessageAttachment) -> str:
     author_id = attachment.author_id
-    return mention(author_id) if _PERSON.fullmatch(author_id) else _one_line(attachment.author_name)
+    return messages.mention(author_id) if _PERSON.fullmatch(author_id) else _one_line(attachment.author_name)
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(unescape_keeping_mentions(displayable(whole_words(text, 10 * _MAX_NAME))).split())
+    line = " ".join(messages.unescape_keeping_mentions(displayable(whole_words(text, 10 * _MAX_NAME))).split())
     return whole_words(line, _MAX_NAME)
 
 
@@ -141,13 +130,13 @@ _WRITTEN_BY_SOMEBODY = frozenset({"", "bot_message", "file_share", "me_message",
 """Subtypes of messages that people and apps write; the others report events, such as somebody joining."""
 
 
-def thread_message(message: SlackMessage) -> ThreadMessage | None:
+def thread_message(message: SlackMessage) -> messages.ThreadMessage | None:
     """Returns a message with its author and mentions marked (bot.domain.messages). None for a message
     that nobody wrote, and for an empty one.
     """
     if not message.ts or message.subtype not in _WRITTEN_BY_SOMEBODY:
         return None
-    read = ThreadMessage(
+    read = messages.ThreadMessage(
         author=_writer(message),
         text=recorded_text(message_text(message)),
         ts=message.ts,
@@ -163,4 +152,4 @@ def _writer(message: SlackMessage) -> str:
     app = message.username or message.bot_profile.name
     if app or not _PERSON.fullmatch(message.user):
         return " ".join(displayable(app).split())[:80]
-    return mention(message.user)
+    return messages.mention(message.user)
