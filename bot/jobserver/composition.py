@@ -51,8 +51,8 @@ _RETRY_S = 60.0
 """Between attempts to open a project that could not be opened."""
 _OPENING_S = 45.0
 """How long opening a project may take; most of that is its repository's host."""
-_OF_1_0_0 = ("mirror.git", "uploads")
-"""What 1.0.0 kept in folders for its one project."""
+_OF_1_0_0 = ("mirror.git", "uploads", "copies", "ready")
+"""The folders of 1.0.0 for its one project: the first two are taken over."""
 _MIRROR_STATES = ("made", "being made", "out of reach")
 
 
@@ -207,13 +207,14 @@ class Composition:
 
     async def _take_over(self, database: Database, owner: str | None) -> None:
         """Gives the mirror and the uploads of 1.0.0 to their project. Without one, they are nobody's."""
-        mirror, uploads = (self._data / folder for folder in _OF_1_0_0)
+        folders = [self._data / folder for folder in _OF_1_0_0]
+        mirror, uploads, *_ = folders
         await asyncio.to_thread(mirror_of(self._data, "").parent.mkdir, mode=0o700, exist_ok=True)
         if owner is not None:
             await UploadStore(FileStore(database), owner, UploadLimits(0, 0)).take_over(uploads)
             with contextlib.suppress(FileNotFoundError):
                 mirror.rename(mirror_of(self._data, owner))
-        for folder in (mirror, uploads):
+        for folder in folders:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def _follow(self, shared: Shared) -> None:

@@ -73,12 +73,9 @@ class JobFolders:
         self._caches = caches
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
-        self._copies_of_older_versions = (directory / "copies", directory / "ready")
 
     def prepare(self) -> None:
         """Creates the folders, and removes copies that a killed server left behind."""
-        for folder in self._copies_of_older_versions:
-            remove(folder)
         for folder in (self._jobs, self._logs):
             folder.mkdir(mode=0o700, exist_ok=True)
         for job in self._jobs.iterdir():

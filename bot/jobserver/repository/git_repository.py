@@ -127,20 +127,16 @@ class GitRepository:
         await self.keep_partial(job_id, commit)
 
     async def forget_partials(self, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
-        """Drops those of all jobs except the ones that `kept` returns; it is called after they were listed."""
-        if not self.mirror.directory.exists():
-            return
-        listed = (await self.mirror.run("for-each-ref", "--format=%(refname)", _PARTIAL)).split()
-        names = {f"{_PARTIAL}{job_id}" for job_id in await kept()} if listed else set()
-        for name in listed:
-            if name not in names:
-                await self.mirror.run("update-ref", "-d", name)
+        """Drops those of all jobs except the ones that `kept` returns."""
+
+        async def names() -> Collection[str]:
+            return {f"{_PARTIAL}{job_id}" for job_id in await kept()}
+
+        await self.mirror.forget(_PARTIAL, names)
 
     async def branches_of_jobs(self) -> dict[str, str]:
         """Returns the branches of jobs that the mirror has, each with its job's id."""
-        if not self.mirror.directory.exists():
-            return {}
-        listed = (await self.mirror.run("for-each-ref", "--format=%(refname:strip=2)", _OF_JOBS)).split()
+        listed = await self.mirror.names(_OF_JOBS, "refname:strip=2")
         of_jobs = (branch for branch in listed if branch != self._base)
         return {branch: branch.partition("/")[2].partition("-")[0] for branch in of_jobs}
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,6 +130,19 @@ class Mirror:
         async with self._lock:
             target = (commit,) if commit else ()
             await self.run("update-ref", *(() if commit else ("-d",)), f"refs/heads/{branch}", *target)
+
+    async def names(self, prefix: str, form: str = "refname") -> list[str]:
+        """Returns the references that begin with a prefix; none if there is no mirror yet."""
+        made = self.directory.exists()
+        return (await self.run("for-each-ref", f"--format=%({form})", prefix)).split() if made else []
+
+    async def forget(self, prefix: str, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
+        """Deletes references that begin with a prefix, but those that `kept` returns; it is asked after a look."""
+        listed = await self.names(prefix)
+        names = await kept() if listed else ()
+        for name in listed:
+            if name not in names:
+                await self.run("update-ref", "-d", name)
 
     async def tree_of(self, revision: str) -> str:
         return (await self.run("rev-parse", "--verify", "--end-of-options", f"{revision}^{{tree}}")).strip()

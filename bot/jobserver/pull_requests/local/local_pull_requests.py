@@ -262,18 +262,12 @@ class LocalPullRequests:
         for number in ended:
             async with self._lock:
                 await self.database.execute(delete(local_pull_requests).where(local_pull_requests.c.number == number))
-        if self._mirror.directory.exists():
-            await self._forget_commits()
+        await self._mirror.forget("refs/pulls/", self._known_commits)  # also of those that another process deleted
         return len(ended)
 
-    async def _forget_commits(self) -> None:
-        """Those of pull requests that were deleted, also by another process."""
-        listed = (await self._mirror.run("for-each-ref", "--format=%(refname)", "refs/pulls/")).split()
-        rows = await self.database.rows(select(local_pull_requests.c.number)) if listed else []
-        known = {f"refs/pulls/{row['number']}/head" for row in rows}
-        for name in listed:
-            if name not in known:
-                await self._mirror.run("update-ref", "-d", name)
+    async def _known_commits(self) -> set[str]:
+        rows = await self.database.rows(select(local_pull_requests.c.number))
+        return {f"refs/pulls/{row['number']}/head" for row in rows}
 
     @transaction
     async def _ended(self, session: Session, age: timedelta) -> Sequence[int]:
