@@ -11,9 +11,9 @@ from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
 
-from bot.domain.requests.new_jobs import request_id
+from bot.domain.requests.new_jobs import MAKE_IT_A_CHANGE, request_id
 from bot.domain.requests.request import RequestKind, WayIn
-from bot.jobapi.models import ProposalState
+from bot.jobapi.models import Mode, ProposalState
 from bot.notices.said import ButtonId
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
 from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_EXAMPLES
@@ -29,8 +29,8 @@ while.
 """
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
 """How often a job fails at last and is retried, is switched to the other project, or is followed by another job."""
-PLANNED = 0.7
-"""How often that other job shows a plan first."""
+MODES = ("plan: ", "plan: ", "ask: ", "ask: ", "")
+"""How that other job begins."""
 DISCARDED, EXAMPLES = 0.5, 0.4
 """How often partial work of a failed job is discarded, and how often a follow-up button is pressed."""
 EDITED, DELETED = 0.12, 0.08
@@ -137,6 +137,8 @@ async def finish(scenario: "UserScenario", turn: int) -> None:
     link = f"{CODE_HOST}/e{scenario.number}/r{turn}/pull/1"
     scenario.where = f"waits for {link}"
     scenario.answers.append(f"answer-{scenario.number}-{turn}.")
+    scenario.pictures.append(picture := f"{scenario.number}-{turn}.png")
+    scenario.world.fake_job_api.pictures[picture] = b"\x89PNG\r\n\x1a\n" + picture.encode()
     scenario.end = End.LINK
     if scenario.rng.random() < 0.3:
         _show(scenario, None)
@@ -168,7 +170,12 @@ def _show(scenario: "UserScenario", link: str | None) -> None:
     scenario.ends[scenario.answers[-1]] += 1
     answer = scenario.answers[-1]
     plan = [{"title": "Write it", "status": "completed"}]
+    pictures = [
+        {"id": path, "path": path, "mimetype": "image/png", "size": len(scenario.world.fake_job_api.pictures[path])}
+        for path in scenario.pictures[-1:]
+    ]
     details = {"summary": f"This is {answer}", "revision": answer, "examples": [_example(scenario)], "plan": plan}
+    details["pictures"] = pictures
     for job_id in scenario.jobs:
         scenario.world.fake_job_api.show(job_id, "completed", link, details=details)
 
@@ -233,7 +240,7 @@ async def _switch(scenario: "UserScenario") -> None:
 async def _ask_for_another(scenario: "UserScenario") -> None:
     """Asks for another job in the same thread. It ends well, too."""
     scenario.where = "asks for another job"
-    mode = "plan: " if scenario.rng.random() < PLANNED else ""
+    mode = scenario.rng.choice(MODES)
     await _do(scenario, RequestKind.START, f"!new {mode}another-{scenario.number}: tidy the guides")
     await _end_followers(scenario, "another")
 
@@ -251,6 +258,7 @@ async def _end_followers(scenario: "UserScenario", name: str) -> None:
     created = [one for one in scenario.world.fake_job_api.created if one.key in scenario.followers]
     for job in created[-1:]:
         await _start_plan(scenario, scenario.world.fake_job_api.jobs[job.job_id])
+        await _make_change(scenario, scenario.world.fake_job_api.jobs[job.job_id])
     scenario.where = f"waits for {link}"
     await scenario.see(lambda: _ended(scenario, [job.job_id for job in created], link))
     await _merge(scenario, link)
@@ -265,6 +273,19 @@ async def _start_plan(scenario: "UserScenario", job: dict[str, Any]) -> None:
         for post in posts[-1:]:
             person = scenario.rng.choice((scenario.person, scenario.other))
             await _press(scenario, RequestKind.ACCEPT_PROPOSAL, person, post, ButtonId.ACCEPT_PROPOSAL)
+        await scenario.dither(3.0)
+
+
+async def _make_change(scenario: "UserScenario", job: dict[str, Any]) -> None:
+    """Has an answer made a change, by one person or two, until the agent is at it, or nobody knows whether it is."""
+    scenario.where = f"makes the answer of {job['id']} a change"
+    while job.get("details", {}).get("mode") == Mode.ASK and not scenario.left.intersection(scenario.changes):
+        await scenario.see(lambda: True)
+        posts = [message for message in scenario.slack_thread() if ButtonId.MAKE_CHANGE in str(message.blocks)]
+        for post in posts[-1:]:
+            person = scenario.rng.choice((scenario.person, scenario.other))
+            pressed = await press_words(scenario, post.ts, ButtonId.MAKE_CHANGE, MAKE_IT_A_CHANGE, person)
+            scenario.changes[pressed.request_id] += 1
         await scenario.dither(3.0)
 
 

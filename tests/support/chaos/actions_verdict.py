@@ -52,6 +52,7 @@ async def actions_broken(world: ProcessWorld, scenarios: Sequence[UserScenario])
         *_stops(world, scenarios, rows),
         *_discards(world, scenarios, rows),
         *_plans(world, scenarios, rows),
+        *_changes(world, scenarios, rows),
         *_audit(rows, noted, follows),
     ]
 
@@ -119,6 +120,21 @@ def _plans(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collect
         posts = [str(message.blocks) for scenario in scenarios for message in scenario.slack_thread()]
         if any(f"/{plan}'" in post for post in posts):
             yield Broken(Promise.UP_TO_DATE, f"the post of {plan} still offers to start it")
+
+
+def _changes(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
+    """An answer is made a change by one of those who press, who reaches the agent once."""
+    taken, known = Counter(message.key for message in world.fake_job_api.messages), {row.id: row for row in rows}
+    for scenario in (each for each in scenarios if each.changes):
+        recorded = [known[each] for each in scenario.changes if each in known]
+        reached = [taken[row.id] for row in recorded if taken[row.id]]
+        if len(reached) > 1 or sum(reached) > 1 + sum(scenario.presses[row.id] for row in recorded):
+            yield Broken(Promise.DONE_ONCE, f"{scenario.prompt}: {reached} changes were made of its answer")
+        told = [row.state for row in recorded]
+        if not told or not _ENDS.issuperset(told) or (RequestState.ACCEPTED in told and not reached):
+            yield Broken(
+                Promise.NOTHING_LOST, f"{scenario.prompt}: of its answer no change was made, and {told} is told"
+            )
 
 
 def _audit(

@@ -10,6 +10,7 @@ from support.chaos.process_world import MENTION
 from bot.domain.requests.new_jobs import request_id
 from bot.slack.rendering.blocks import SEND_ANSWERS
 from bot.workspace.model.entities import Message
+from bot.workspace.people import Actor
 
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
@@ -128,11 +129,14 @@ async def before_the_end(scenario: "UserScenario") -> None:
         await answer(scenario)
 
 
-async def press_words(scenario: "UserScenario", ts: str, action_id: str, words: str) -> Reply:
+async def press_words(
+    scenario: "UserScenario", ts: str, action_id: str, words: str, person: Actor | None = None
+) -> Reply:
     """Presses the button with these words until that is acknowledged, and perhaps once more."""
+    person = person or scenario.person
     for _ in range(scenario.rng.choice((1, 2))):
-        while not (await scenario.person.press(scenario.channel, ts, action_id)).ok:
+        while not (await person.press(scenario.channel, ts, action_id)).ok:
             await scenario.dither(0.5)
     team, place = scenario.world.workspace.state.team.id, scenario.world.workspace.channels[scenario.channel]
-    key = f"said/{team}/{place.id}/{ts}/{action_id}/{scenario.person.id}"
+    key = f"said/{team}/{place.id}/{ts}/{action_id}/{person.id}"
     return Reply(words, ts, request_id(key), (), pressed=True)

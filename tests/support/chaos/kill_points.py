@@ -34,7 +34,7 @@ CALLED = {
     ),
     "job_poller": (_POLLING,),
     "pull_request_poller": _calls(CodeHosts),
-    "outbox": (*_calls(Chat), "channel"),
+    "outbox": (*_calls(Chat), "channel", "picture"),
     "home_publisher": _calls(HomeViews),
     "history_reader": _calls(PastMessages),
 }
@@ -57,6 +57,7 @@ SELDOM = frozenset(
         "thread",
         "look_up",
         "read",
+        "picture",
         _UPLOADING,
         "cancel",
         "discard",

@@ -77,12 +77,14 @@ _PROJECTS = """
 name = "{}"
 project = "{}"
 cancel = {}
+pictures = true
 words = ["guides"]
 
 [[projects]]
 name = "{}"
 project = "{}"
 cancel = false
+pictures = true
 words = ["handbook"]
 
 [[channels]]

@@ -58,6 +58,10 @@ class UserScenario:
     """How often the agent really ended with each link, and with each answer."""
     answers: list[str] = field(default_factory=list)
     """The agent's answer at each end."""
+    pictures: list[str] = field(default_factory=list)
+    """The picture that the agent made for each link."""
+    changes: Counter[str] = field(default_factory=Counter)
+    """How often a change was asked for that an answer was to be made, acknowledged, by the request's id."""
     answered: Counter[str] = field(default_factory=Counter)
     """How many notices about each request the person answered by pressing."""
     pressed: set[str] = field(default_factory=set)

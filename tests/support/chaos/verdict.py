@@ -243,7 +243,10 @@ def _handed_back(world: ProcessWorld, happened: History, scenarios: Sequence[Use
 
 def _told(scenario: UserScenario) -> Iterator[Broken]:
     """Each notice is posted once, by its text."""
-    said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
+    said, pictures = _told_of(scenario, pictures=False), _told_of(scenario, pictures=True)
+    for picture in scenario.pictures:
+        if (posts := sum(picture in message.text for message in pictures)) != 1:
+            yield _count(scenario, picture, posts)
     started = sum(message.text == "Started." for message in said)
     # A process paused between the answer and its record comes back with the truth, which a person did not wait for.
     unexpected = scenario.start_left and not scenario.world.process_pool.pauses
@@ -267,7 +270,7 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
 
 def ends_announced_again(scenario: UserScenario) -> int:
     """Returns ends that were announced again."""
-    said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
+    said = _told_of(scenario, pictures=False)
     told = {link: sum(link in message.text for message in said) for link in scenario.links}
     return sum(max(times - scenario.ends[link], 0) for link, times in told.items())
 
@@ -332,6 +335,12 @@ def _other_bodies(world: ProcessWorld) -> Iterator[str]:
 def _late(world: ProcessWorld) -> set[str]:
     """Returns the calls in progress when a process was paused: only these may arrive late, as the README says."""
     return {what for pause in world.process_pool.pauses for what in pause.under_way}
+
+
+def _told_of(scenario: UserScenario, *, pictures: bool) -> list[Message]:
+    """Returns what the thread said of the scenario's job: its pictures, or all else."""
+    said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
+    return [message for message in said if key_in_thread(message).startswith("pictures/") is pictures]
 
 
 def _timely(scenario: UserScenario) -> list[Message]:

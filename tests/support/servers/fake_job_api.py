@@ -151,6 +151,8 @@ class FakeJobApiServer:
         self.jobs: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
         """Uploaded files, by id."""
+        self.pictures: dict[str, bytes] = {}
+        """Those of pages, by id, for the test to add to."""
         self._plans = 0
         self._taken: dict[str, dict[str, Any]] = {}
         self._switches: list[_Switch] = []
@@ -174,6 +176,7 @@ class FakeJobApiServer:
             app.router.add_post(f"/v2/agent/{{project}}/job/{{id}}/{operation}", partial(self._shielded, operation))
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
         app.router.add_get("/v2/agent/{project}/job/{id}/pull-request", self._pull_request)
+        app.router.add_get("/v2/agent/{project}/job/{id}/picture/{picture}", self._picture)
         app.router.add_put("/v2/agent/{project}/file/{id}", partial(self._shielded, Operation.UPLOAD))
         # A disconnecting client cancels its handler: so a poll ends when the polling process was killed.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
@@ -289,6 +292,12 @@ class FakeJobApiServer:
         told = {"state": "merged", "endedBy": "rae"} if link in self.merged else {"state": "open", "checks": checks}
         return web.json_response({"number": 1, "link": link, "head": "a1", **told})
 
+    async def _picture(self, request: web.Request) -> web.Response:
+        status, body = self._refusal(request) or (200, {})
+        if status != 200:
+            return web.json_response(body, status=status)
+        return web.Response(body=self.pictures[request.match_info["picture"]], content_type="image/png")
+
     def _carry_out(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
         """Cancels, discards and uploads are like those of our own job server: they are not in the specification."""
         if attempt.operation in _PROMPTS:
@@ -336,18 +345,23 @@ class FakeJobApiServer:
                 if job["status"] != "archived":
                     self._turn(job, "active")
         if attempt.operation in _PROMPTS:
-            self._propose(attempt, job)
+            self._end_at_once(attempt, job)
             self._taken[attempt.key] = dict(job)
             self._polled[job["id"]] = 0
 
-    def _propose(self, attempt: Attempt, job: dict[str, Any]) -> None:
-        """Ends the job with a new plan, if only that is asked for."""
-        if json.loads(attempt.body).get("mode") != Mode.PLAN:
-            return
-        self._turn(job, "completed")
-        self._plans += 1
-        text, state = f"Plan {self._plans}.", ProposalState.PROPOSED
-        job["details"] = {"summary": text, "proposal": {"id": f"plan-{self._plans}", "state": state, "text": text}}
+    def _end_at_once(self, attempt: Attempt, job: dict[str, Any]) -> None:
+        """Ends the job with a new plan, or an answer, if only that is asked for."""
+        mode = json.loads(attempt.body).get("mode")
+        if mode == Mode.PLAN:
+            self._plans += 1
+            text, state = f"Plan {self._plans}.", ProposalState.PROPOSED
+            job["details"] = {"summary": text, "proposal": {"id": f"plan-{self._plans}", "state": state, "text": text}}
+        elif mode == Mode.ASK:
+            job["details"] = {"summary": f"Answer to {attempt.prompt}", "revision": attempt.key, "mode": mode}
+        elif job.get("details", {}).get("mode"):
+            job["details"] = {}
+        if mode in {Mode.PLAN, Mode.ASK}:
+            self._turn(job, "completed")
 
     def _accept(self, attempt: Attempt, job: dict[str, Any]) -> bool:
         """Accepts the plan that a message names, if any. False if that cannot be."""
