@@ -1,6 +1,7 @@
 """Fixtures and hooks for all tests: the lanes, a search of every log record for secrets, and shared servers."""
 
 import asyncio
+import compileall
 import gc
 import logging
 import signal
@@ -27,6 +28,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 """So that programs that tests start receive both, even if `nohup` or a shell's background job started the tests."""
 
 share_compiled_statements()
+SOURCES = Path(__file__).parents[1]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
     look(full=full)
     if config.option.hypothesis_seed is None and not full and not LONG:
         config.option.hypothesis_seed = SEED
+    if config.getoption("numprocesses", None):
+        compile_once()
+
+
+def compile_once() -> None:
+    """Before the processes start that run tests: each would compile what a fresh clone has not compiled yet."""
+    for folder in ("bot", "tests/support"):
+        compileall.compile_dir(SOURCES / folder, quiet=2)
 
 
 @pytest.hookimpl(wrapper=True)

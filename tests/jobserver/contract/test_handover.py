@@ -39,7 +39,7 @@ from bot.jobserver.store.records import Instruction, JobTemplate, Outcome, Promp
 from bot.jobserver.store.tables import chunks, files, jobs
 from bot.runtime.rotating_secrets import RotatingSecret
 
-pytestmark = pytest.mark.promise("jobs once")
+pytestmark = [pytest.mark.promise("jobs once"), pytest.mark.either_database]
 OLD, NEW = "0a" * 32, "0b" * 32
 PAGES = {"docs/start.md": "# Start\n"}
 

@@ -36,7 +36,7 @@ from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import AcceptedPlan, Choices, Instruction, JobTemplate, Outcome, PromptRequest
 
-pytestmark = pytest.mark.promise("nothing before Start")
+pytestmark = [pytest.mark.promise("nothing before Start"), pytest.mark.either_database]
 
 ADA, BEN = Requester(name="Ada"), Requester(name="Ben")
 TEMPLATE = JobTemplate("docs", "main", "claude")

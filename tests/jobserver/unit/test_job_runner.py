@@ -22,6 +22,8 @@ from bot.jobserver.store.records import (
     PromptRequest,
 )
 
+pytestmark = pytest.mark.either_database
+
 TEMPLATE = JobTemplate("repository", "main", "builtin")
 LINK = "http://127.0.0.1/pulls/1"
 NOTHING = Outcome()

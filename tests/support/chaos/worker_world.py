@@ -210,7 +210,9 @@ class WorkerWorld:
 async def worker_world(
     forked: tuple[str, ...], server: PostgresServer, directory: Path, seed: int, *, is_long: bool = False
 ) -> AsyncIterator[WorkerWorld]:
-    """Starts them. The second worker is behind the cable; the third one's clock is two minutes off, either way."""
+    """Starts them. The second worker is behind the cable; in a long round, the third one's clock is two minutes off,
+    either way: such a process is not forked.
+    """
     rng = random.Random(seed)  # noqa: S311 - repeatable
     repository = await asyncio.to_thread(make_bare, directory / "served.git", {"docs/a.md": "A\n"})
     (directory / "ssh").write_text(_SSH)
@@ -234,7 +236,7 @@ async def worker_world(
             if name == WORKERS[1]:
                 wire = f"postgresql://postgres@127.0.0.1:{wired.sockets[0].getsockname()[1]}"
                 environment[f"{PREFIX}DATABASE_URL"] = f"{wire}{urlsplit(url).path}"
-            if name == WORKERS[2] and LIBFAKETIME:
+            if name == WORKERS[2] and LIBFAKETIME and is_long:
                 command = (sys.executable, worker_target.__file__)
                 # Its monotonic clock too: otherwise libfaketime lets Python's `time.sleep` fail.
                 environment |= {"LD_PRELOAD": LIBFAKETIME, "FAKETIME": rng.choice(("+120", "-120"))}
