@@ -156,6 +156,7 @@ def log_as_before(log_watch: SecretWatch) -> Iterator[None]:
     yield
     loggers[0].handlers[:] = handlers
     for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
+        if logger.level != level:  # each change makes all loggers forget their levels
+            logger.setLevel(level)
     found, log_watch.found = log_watch.found, []
     assert not found

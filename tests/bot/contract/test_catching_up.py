@@ -50,6 +50,7 @@ async def until_read(world: AppWorld) -> None:
     await until(is_read)
 
 
+@pytest.mark.either_database
 async def test_replies_are_sent_in_order_and_none_that_was_heard(world: AppWorld) -> None:
     await world.start()
     (job,) = await world.begin(PROMPT)
@@ -84,10 +85,11 @@ async def test_a_mention_and_a_direct_message_start_jobs(world: AppWorld, ana: A
     assert len(world.fake_job_api.created) == 5
 
 
+@pytest.mark.first(answer=2)
 @pytest.mark.either_database
 @pytest.mark.parametrize(
     ("restored", "answer"),
-    [(False, ButtonId.SEND_HELD), (False, ButtonId.DISCARD_HELD), (False, "none in time"), (True, ButtonId.SEND_HELD)],
+    [(False, ButtonId.SEND_HELD), (True, ButtonId.SEND_HELD), (False, ButtonId.DISCARD_HELD), (False, "none in time")],
 )
 async def test_what_is_late_is_done_only_after_a_yes(database: str, answer: str, *, restored: bool) -> None:
     """What was written long before it is read, or after the backup that the database was restored from."""

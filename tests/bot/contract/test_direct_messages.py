@@ -30,6 +30,7 @@ def taken(world: CoreWorld) -> list[str]:
     return [*world.job_api.created[1:], *(words for said in world.job_api.messages.values() for words in said)]
 
 
+@pytest.mark.either_database
 async def test_concurrent_deliveries_of_a_line_record_it_once(processes: Sequence[CoreWorld], sql: Sql) -> None:
     await asyncio.gather(*(world.service.start(a_line("Fix the manual", LINE)) for world in processes))
     await processes[0].settle()
@@ -37,7 +38,8 @@ async def test_concurrent_deliveries_of_a_line_record_it_once(processes: Sequenc
     assert await sql("SELECT count(*) FROM threads") == [(1,)]
 
 
-@pytest.mark.parametrize("kinds", [(NEW_JOB, NEW_JOB), (ADD, ADD), (NEW_JOB, ADD)], ids=str)
+@pytest.mark.first(kinds=1)
+@pytest.mark.parametrize("kinds", [(NEW_JOB, ADD), (NEW_JOB, NEW_JOB), (ADD, ADD)], ids=str)
 async def test_concurrent_deliveries_of_an_answer_act_once(
     processes: Sequence[CoreWorld], kinds: tuple[RequestKind, RequestKind]
 ) -> None:

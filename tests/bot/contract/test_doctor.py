@@ -50,6 +50,7 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
     assert setup.job_api.created == []
 
 
+@pytest.mark.first(settings=4)
 @pytest.mark.either_database
 @pytest.mark.parametrize(
     ("settings", "check", "words"),
@@ -145,6 +146,7 @@ async def answering(path: str, answer: Handler) -> AsyncIterator[str]:
         yield str(server.make_url("")).rstrip("/")
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("status", "scopes", "finding", "words"),
     [
@@ -170,6 +172,7 @@ async def test_a_code_host_takes_its_token(
     assert tokens == ([] if status is None else ["Bearer planted-code-host-token"])
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("asks_first", "names_jobs", "path", "status", "words"),
     [
@@ -197,6 +200,7 @@ async def test_a_404_proves_neither_the_address_nor_the_key(
     assert finding.fix or status is FindingStatus.OK
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("told", "has"),
     [
@@ -226,6 +230,7 @@ async def test_the_modes_of_a_job_api_are_compared_with_the_settings(
             assert found["job_api.docs.modes"].status is (FindingStatus.OK if has is setting else differs)
 
 
+@pytest.mark.either_database
 async def test_one_key_of_a_rotation_has_to_work(setup: Setup) -> None:
     unknown = "planted-key-that-is-not-known"
     for keys in (f"{KEY} {unknown}", f"{unknown} {KEY}"):
@@ -246,6 +251,7 @@ async def test_an_archived_channel_is_reported_but_not_a_joinable_one(setup: Set
     assert "is archived" in fault.found
 
 
+@pytest.mark.either_database
 async def test_an_unreadable_key_file_of_a_project_is_reported(setup: Setup, tmp_path: Path) -> None:
     key = tmp_path / "key"
     files = {"JOB_API_KEY": "", "JOB_API_KEY_FILE": str(key)}
@@ -269,6 +275,7 @@ CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [
 ]
 
 
+@pytest.mark.first(change=2)
 @pytest.mark.either_database
 @pytest.mark.parametrize(("change", "check", "words"), CHANGES, ids=[check for _, check, _ in CHANGES])
 async def test_what_the_app_lacks_is_named_with_the_command_that_adds_it(

@@ -107,7 +107,7 @@ async def a_world(directory: Path, **environ: str) -> AsyncIterator[World]:
         "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
         "SLACK_APP_TOKEN": workspace.credentials.app_token,
         "SLACK_API_URL": workspace.api_url.rstrip("/"),
-        "JOB_API_URL": "https://jobs.example.org",
+        "JOB_API_URL": "http://127.0.0.1:9",
         "JOB_API_KEY": KEY,
         "JOB_API_PROJECT": PROJECT,
     }
@@ -160,7 +160,7 @@ DIFFERENT_PAYLOADS: list[tuple[str, Changed, str, str]] = [
 ]
 
 
-@pytest.mark.first(method=2)
+@pytest.mark.first(method=1)
 @pytest.mark.parametrize(("method", "change", "step", "line"), DIFFERENT)
 async def test_a_different_answer_is_named(world: World, method: str, change: Changed, step: str, line: str) -> None:
     world.workspace.answers[method] = change
@@ -169,7 +169,7 @@ async def test_a_different_answer_is_named(world: World, method: str, change: Ch
     assert world.posted == []
 
 
-@pytest.mark.first(kind=2)
+@pytest.mark.first(kind=1)
 @pytest.mark.parametrize(("kind", "change", "step", "line"), DIFFERENT_PAYLOADS)
 async def test_a_different_payload_is_named(world: World, kind: str, change: Changed, step: str, line: str) -> None:
     world.workspace.payloads[kind] = change
@@ -178,6 +178,7 @@ async def test_a_different_payload_is_named(world: World, kind: str, change: Cha
     assert world.verdicts == {step: "different", "pull request": "skipped"}
 
 
+@pytest.mark.full
 async def test_refused_blocks_are_told_and_the_story_goes_on(world: World) -> None:
     world.workspace.refused_blocks.add("context")
     operator = Operator(world.workspace, "docs")
@@ -190,7 +191,7 @@ async def test_refused_blocks_are_told_and_the_story_goes_on(world: World) -> No
     assert world.posted == []
 
 
-@pytest.mark.first(kind=1)
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["plan", "card"])
 async def test_a_kind_of_block_that_is_refused_is_named(world: World, kind: str) -> None:
     world.workspace.refused_blocks.add(kind)
@@ -217,6 +218,7 @@ async def test_what_a_missing_scope_prevents_is_skipped(world: World) -> None:
     assert world.told["reaction"]["why"] == "the app lacks the scope reactions:write"
 
 
+@pytest.mark.full
 async def test_what_never_arrives_is_not_waited_for_forever(world: World) -> None:
     world.workspace.faults.envelope("lose", "events_api", None)
     assert await world.play(Operator(world.workspace, "docs", seconds=1.0)) == 0
@@ -285,6 +287,7 @@ async def test_a_post_whose_answer_is_lost_is_found_and_deleted(world: World) ->
     assert "chat.delete" in [call.method for call in world.workspace.web_api.calls]
 
 
+@pytest.mark.full
 async def test_over_http_what_people_do_is_skipped(tmp_path: Path) -> None:
     async with a_world(tmp_path, SLACK_APP_TOKEN="", SLACK_SIGNING_SECRET="planted-signing-secret") as world:
         assert await world.play() == 0
@@ -292,6 +295,7 @@ async def test_over_http_what_people_do_is_skipped(tmp_path: Path) -> None:
         assert world.told["edit"]["verdict"] == "ok"
 
 
+@pytest.mark.first(free=1)
 @pytest.mark.parametrize("free", [True, False])
 async def test_a_pull_request_is_followed_until_it_is_merged(tmp_path: Path, free: bool) -> None:  # noqa: FBT001
     github = GitHubInMemory()
@@ -335,6 +339,7 @@ async def test_a_pull_request_is_followed_until_it_is_merged(tmp_path: Path, fre
     await runner.cleanup()
 
 
+@pytest.mark.full
 async def test_a_pull_request_that_cannot_be_read_is_skipped(world: World) -> None:
     assert await world.play(link="https://elsewhere.example/a/b/pull/1") == 0
     assert world.told["pull request"]["why"] == "it cannot be read (unknown_host)"

@@ -181,6 +181,7 @@ async def test_every_job_server_log_line_has_its_request_id(world: JobServerWorl
 VALID = "a.B_9-" + "x" * 58
 
 
+@pytest.mark.first(given=3)
 @pytest.mark.parametrize("given", [VALID, "", "a b", "x" * 65, "ä", 'a"b'])
 async def test_the_response_carries_the_request_id_or_a_valid_one(world: JobServerWorld, given: str) -> None:
     answer = await world.client.get(f"{JOBS_PATH}/none", headers={REQUEST_ID_HEADER.encode(): given.encode()})

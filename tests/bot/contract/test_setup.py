@@ -285,6 +285,7 @@ def turn(agent, text):
 """
 
 
+@pytest.mark.first(key=1)
 @pytest.mark.parametrize(
     ("key", "variable"),
     [("sk-ant-api03-planted-key", "ANTHROPIC_API_KEY"), ("sk-ant-oat01-planted-token", "CLAUDE_CODE_OAUTH_TOKEN")],
@@ -393,6 +394,7 @@ async def test_manifest_errors_from_slack_are_shown_with_their_place(world: Worl
             await apps.plan_update("A0OTHER", {})
 
 
+@pytest.mark.first(environ=4)
 @pytest.mark.parametrize(
     ("environ", "words"),
     [

@@ -20,6 +20,7 @@ async def all_of(store: StoreWorld, channel_id: str) -> Sequence[str]:
     return await store.transact(lambda tx: tx.channel_ids.all_of(channel_id))
 
 
+@pytest.mark.first(order=3)
 @pytest.mark.parametrize("order", list(itertools.permutations(CHANGES)))
 async def test_id_changes_are_followed_in_any_order_again(
     store: StoreWorld, order: Sequence[tuple[str, str, float]]

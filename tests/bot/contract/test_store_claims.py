@@ -38,6 +38,7 @@ from bot.store.store import Transaction, open_store
 from bot.store.threads import ClaimedPoll, UnchangedPoll
 
 
+@pytest.mark.either_database
 async def test_a_claimed_request_counts_its_attempt(store: StoreWorld, clock: FakeClock) -> None:
     await store.add(a_thread(ts="1.1"), a_start())
     first = clock.now()
@@ -52,6 +53,7 @@ async def test_a_claimed_request_counts_its_attempt(store: StoreWorld, clock: Fa
     assert (claimed.request.attempts, claimed.request.first_tried_at, claimed.uncertain) == (2, first, False)
 
 
+@pytest.mark.either_database
 async def test_a_follow_up_in_backoff_delays_only_its_own_thread(store: StoreWorld) -> None:
     await store.watched("t1")
     await store.watched("t2")
@@ -63,6 +65,7 @@ async def test_a_follow_up_in_backoff_delays_only_its_own_thread(store: StoreWor
     assert not await store.claim_requests()
 
 
+@pytest.mark.either_database
 async def test_a_reopened_request_waits_for_the_one_in_flight(store: StoreWorld) -> None:
     await store.watched()
     await store.add(a_follow_up("1"), a_follow_up("2"))
@@ -75,6 +78,7 @@ async def test_a_reopened_request_waits_for_the_one_in_flight(store: StoreWorld)
     assert [item.request.id for item in await store.claim_requests()] == ["t1-1"]
 
 
+@pytest.mark.either_database
 async def test_a_request_with_an_expired_lease_is_uncertain(store: StoreWorld, clock: FakeClock) -> None:
     await store.add(a_thread(ts="1.1"), a_start())
     await store.claim_requests("dead")
@@ -90,6 +94,7 @@ async def test_a_request_with_an_expired_lease_is_uncertain(store: StoreWorld, c
     assert not await store.transact(lambda tx: tx.requests.claimed(a_start(), "alive"))
 
 
+@pytest.mark.either_database
 async def test_two_expired_leases_in_a_thread_do_not_block_each_other(store: StoreWorld, clock: FakeClock) -> None:
     await store.watched()
     await store.add(a_follow_up("1"), a_follow_up("2"))
@@ -105,6 +110,7 @@ def known(*thread_ids: str) -> Callable[[ClaimedPoll], bool]:
     return lambda poll: poll.thread_id in thread_ids
 
 
+@pytest.mark.either_database
 async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: StoreWorld, clock: FakeClock) -> None:
     """It is held, saved with what to remember, and read like any other."""
     await store.watched("t1")
@@ -121,6 +127,7 @@ async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: StoreWorld
     assert claimed == [replace(first, seen="remembered")]
 
 
+@pytest.mark.either_database
 async def test_a_post_in_an_existing_thread_waits_for_its_card(store: StoreWorld) -> None:
     """Whatever was recorded before the card, the card is posted first."""
     await store.add(a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
@@ -135,6 +142,7 @@ async def test_a_post_in_an_existing_thread_waits_for_its_card(store: StoreWorld
     assert (post.notice.key, post.thread.ts, post.thread.card_ts) == ("t1/a", "1.1", "1.2")
 
 
+@pytest.mark.either_database
 async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(store: StoreWorld) -> None:
     """The card may have to wait for the person's answer."""
     await store.add(a_thread(ts="1.1", card_ts=None), say=[a_post("a"), an_answer("b", "UANA"), an_answer("c", "UBEN")])
@@ -146,6 +154,7 @@ async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(stor
     assert not await store.claim_notices()
 
 
+@pytest.mark.either_database
 async def test_marks_neither_wait_nor_block(store: StoreWorld, clock: FakeClock) -> None:
     await store.add(a_thread(), say=[a_reaction("m1", "eyes"), CARD, a_reaction("m2", "eyes"), a_post("a")])
     first = await store.claim_notices()
@@ -172,6 +181,7 @@ async def test_a_mark_in_flight_is_claimed_by_one_owner(store: StoreWorld, clock
     assert newer.notice.message == ReactionChanged("m", Reaction.ACCEPTED)
 
 
+@pytest.mark.either_database
 async def test_a_reopened_card_waits_for_the_post_in_flight(store: StoreWorld) -> None:
     await store.add(a_thread(), say=[CARD])
     await store.deliver_all()
@@ -183,6 +193,7 @@ async def test_a_reopened_card_waits_for_the_post_in_flight(store: StoreWorld) -
     assert await store.deliver_all() == ["t1/card"]
 
 
+@pytest.mark.either_database
 async def test_a_notice_with_an_expired_lease_is_uncertain_until_delivered(store: StoreWorld, clock: FakeClock) -> None:
     await store.add(a_thread(), say=[a_post("a")])
     [first] = await store.claim_notices("dead")
@@ -203,6 +214,7 @@ async def claim_all(store: StoreWorld, owner: str) -> int:
     return sum(map(len, claims))
 
 
+@pytest.mark.either_database
 async def test_released_work_is_due_at_once(store: StoreWorld) -> None:
     await store.watched()
     await store.add(a_follow_up("1"))
@@ -245,6 +257,7 @@ def people(claimed: Sequence[ClaimedRequest]) -> Counter[str]:
     return Counter(item.request.person_id for item in claimed)
 
 
+@pytest.mark.first(turn=1)
 @pytest.mark.promise("floods")
 @pytest.mark.parametrize("turn", FEW)
 async def test_a_single_request_among_thousands_is_prepared_next(store: StoreWorld, database: str, turn: float) -> None:
@@ -324,6 +337,7 @@ async def ask(store: StoreWorld, request_id: str, *, person: str = "UANA", limit
     return await store.transact(work)
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("hourly limit")
 async def test_the_hourly_limit_frees_up_when_the_oldest_is_an_hour_old(store: StoreWorld, clock: FakeClock) -> None:
     """At exactly the announced time."""
@@ -340,6 +354,7 @@ async def test_the_hourly_limit_frees_up_when_the_oldest_is_an_hour_old(store: S
     assert await ask(store, "r5") == begin + 60 + HOUR
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("hourly limit")
 async def test_a_counted_request_is_neither_recounted_nor_refused(store: StoreWorld, clock: FakeClock) -> None:
     """It is checked again after its project was chosen, or after an edit."""
@@ -393,6 +408,7 @@ async def marks(store: StoreWorld, count: int) -> None:
     await store.add(a_thread(), say=[a_reaction(f"m{number}", "eyes") for number in range(count)])
 
 
+@pytest.mark.either_database
 async def test_claims_stay_within_the_call_budget(store: StoreWorld, clock: FakeClock) -> None:
     await marks(store, 9)
     assert len(await store.claim_notices(limit=1, limits=FEW_CALLS)) == 1
@@ -405,6 +421,7 @@ async def test_claims_stay_within_the_call_budget(store: StoreWorld, clock: Fake
     assert len(await store.claim_notices("two", limits=FEW_CALLS)) == 2
 
 
+@pytest.mark.either_database
 async def test_a_reaction_that_is_late_yields_to_one_in_time(store: StoreWorld, clock: FakeClock) -> None:
     await marks(store, 1)
     clock.advance(30.0)
@@ -413,6 +430,7 @@ async def test_a_reaction_that_is_late_yields_to_one_in_time(store: StoreWorld, 
     assert [item.thread.id for [item] in claimed] == ["in time", "t1"]
 
 
+@pytest.mark.either_database
 async def test_waiting_for_the_call_budget_is_not_an_attempt(store: StoreWorld, clock: FakeClock) -> None:
     await marks(store, 4)
     await store.claim_notices(limits=FEW_CALLS)
@@ -433,6 +451,7 @@ async def test_concurrent_claims_share_the_budget(stores: Sequence[StoreWorld]) 
     assert sorted([grant.calls for grant in await asyncio.gather(*takes)]) == [0, 1, 2]
 
 
+@pytest.mark.either_database
 async def test_a_channel_that_an_older_version_holds_is_held(store: StoreWorld, clock: FakeClock, sql: Sql) -> None:
     await store.add(a_thread("t1", channel_id="C1"), say=[CARD])
     held = "INSERT INTO slack_calls (method, channel_id, tat) VALUES ('chat.postMessage', 'C1', :until)"
@@ -442,6 +461,7 @@ async def test_a_channel_that_an_older_version_holds_is_held(store: StoreWorld, 
     assert len(await store.claim_notices()) == 1
 
 
+@pytest.mark.either_database
 async def test_new_cards_come_before_posts_and_posts_before_changed_cards_and_marks(store: StoreWorld) -> None:
     await store.add(a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD_PROGRESSED, a_reaction("m", "eyes")])
     await store.add(a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD])
@@ -452,12 +472,14 @@ async def test_new_cards_come_before_posts_and_posts_before_changed_cards_and_ma
     assert keys == [["t5/b"], ["t3/card"], ["t4/a"], ["t2/card"], ["t1/card"], ["t1/m"]]
 
 
+@pytest.mark.either_database
 async def test_posts_do_not_wait_for_card_updates(store: StoreWorld) -> None:
     await store.add(a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, a_post("a")])
     await store.refuse(SlackMethod.UPDATE, "C1")
     assert [item.notice.key for item in await store.claim_notices()] == ["t1/a"]
 
 
+@pytest.mark.either_database
 async def test_progress_on_the_card_does_not_hide_a_change_of_state(store: StoreWorld) -> None:
     await store.add(a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, CARD_PROGRESSED])
     progress = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(2, 2.0)), {})
@@ -468,6 +490,7 @@ async def test_progress_on_the_card_does_not_hide_a_change_of_state(store: Store
     assert [item.notice.key for item in await store.claim_notices(limits=progress)] == ["t2/card"]
 
 
+@pytest.mark.either_database
 async def test_outdated_call_limits_are_deleted(store: StoreWorld, clock: FakeClock, sql: Sql) -> None:
     await store.refuse(SlackMethod.POST_MESSAGE, "C1", 1.0)
     await store.refuse(SlackMethod.ADD_REACTION, "C1", 1.0)

@@ -34,7 +34,7 @@ result of a subquery with a limit, of the result of an index walk.
 """
 
 
-@pytest.fixture(params=["looked at", "never looked at"])
+@pytest.fixture(params=["looked at", pytest.param("never looked at", marks=pytest.mark.full)])
 async def engine(request: pytest.FixtureRequest, database: str) -> AsyncIterator[AsyncEngine]:
     """A database with a history. PostgreSQL analyzes its tables by itself, at any time; SQLite never does."""
     engine = engine_for(database)

@@ -287,6 +287,7 @@ async def test_an_unreadable_card_or_reaction_blocks_nothing(store: StoreWorld, 
     assert [item.notice.key for item in claimed] == ["t1/b"]
 
 
+@pytest.mark.first(message=3)
 @pytest.mark.parametrize("message", BROKEN_MESSAGES)
 async def test_malformed_messages_are_set_aside(
     store: StoreWorld, sql: Sql, caplog: pytest.LogCaptureFixture, message: str
@@ -300,6 +301,7 @@ async def test_malformed_messages_are_set_aside(
     assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
 
 
+@pytest.mark.first(state=3)
 @pytest.mark.parametrize("state", BROKEN_KNOWN)
 async def test_an_unreadable_thread_does_not_block_others(store: StoreWorld, sql: Sql, state: str) -> None:
     for name in ("t1", "t2"):

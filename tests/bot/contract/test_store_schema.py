@@ -43,6 +43,7 @@ from bot.store.schema.tables import metadata
 from bot.store.store import open_store
 
 
+@pytest.mark.either_database
 async def test_an_empty_database_is_refused_until_migrated(empty_database: str) -> None:
     assert await schema_state(empty_database) is SchemaState.EMPTY
     with pytest.raises(SchemaMismatch, match="pagehand migrate"):
@@ -91,6 +92,7 @@ async def test_the_migrations_create_the_tables_of_the_metadata(empty_database: 
     await engine.dispose()
 
 
+@pytest.mark.either_database
 async def test_the_links_of_earlier_jobs_are_adopted_over_an_hour(empty_database: str) -> None:
     await migrate(empty_database)
     store = await open_store(empty_database)
@@ -123,6 +125,7 @@ async def test_the_links_of_earlier_jobs_are_adopted_over_an_hour(empty_database
 NEWEST = known_versions()[-1]
 
 
+@pytest.mark.either_database
 async def test_a_schema_before_the_first_migration_is_refused_untouched(empty_database: str) -> None:
     await migrate(empty_database)
     await run_sql(empty_database, "UPDATE pagehand_schema SET version_num = '0016'")
@@ -137,6 +140,7 @@ def _names_of_checks(connection: Connection) -> dict[str, set[str | None]]:
     return {name: {check["name"] for check in inspector.get_check_constraints(name)} for name in metadata.tables}
 
 
+@pytest.mark.either_database
 async def test_tables_lost_while_running_raise_a_clear_error(empty_database: str) -> None:
     await migrate(empty_database)
     store = StoreWorld(await open_store(empty_database))

@@ -196,6 +196,7 @@ class GivenUpMeanwhile:
         return await self._create(project, call)
 
 
+@pytest.mark.first(error=1)
 @pytest.mark.parametrize(
     ("error", "created", "cancelled", "state"),
     [

@@ -37,6 +37,7 @@ async def test_replies_and_clicks_under_the_new_id_reach_the_job(world: CoreWorl
     assert [await world.service.act(action) for action in (by_button, by_reaction, elsewhere)] == [True, True, False]
 
 
+@pytest.mark.first(ids=2)
 @pytest.mark.parametrize("ids", [("C1", "C2"), ("C2", "C1"), ("C2", "C2")])
 async def test_redeliveries_under_both_ids_count_once(world: CoreWorld, ids: tuple[str, str]) -> None:
     """Under the old id or the new one."""

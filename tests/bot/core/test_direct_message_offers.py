@@ -69,6 +69,7 @@ async def test_separate_lines_get_separate_questions(working: CoreWorld) -> None
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
+@pytest.mark.first(why=1)
 @pytest.mark.parametrize("why", ["the job above has ended", "it is gone", "asked for explicitly"])
 async def test_a_line_that_can_only_be_a_job_starts_one(working: CoreWorld, why: str) -> None:
     if why == "the job above has ended":
@@ -155,6 +156,7 @@ async def test_only_the_author_answers_the_question(working: CoreWorld) -> None:
     assert [told.refusal for told in working.chat.private_as(RequestRefused)] == [Refusal.NOT_THE_WRITER]
 
 
+@pytest.mark.first(kind=1)
 @pytest.mark.parametrize("kind", [NEW_JOB, ADD])
 async def test_the_hourly_limit_is_checked_at_the_answer(working: CoreWorld, kind: RequestKind) -> None:
     working.configure(rules=replace(working.rules, hourly_limit=1))
@@ -251,6 +253,7 @@ async def test_an_edit_into_a_task_is_asked_about(working: CoreWorld) -> None:
 # -- changes of the job above -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.first(meanwhile=1)
 @pytest.mark.parametrize(("meanwhile", "job"), [("completed", "job-1"), ("stopped", "job-1"), ("retried", "job-2")])
 async def test_a_job_that_ended_meanwhile_receives_the_line(working: CoreWorld, meanwhile: str, job: str) -> None:
     """A stop does not end the line, which had not been sent."""

@@ -112,6 +112,7 @@ async def test_a_job_api_without_details_is_not_asked_to_discard(world: CoreWorl
     assert (world.job_api.discarded, private_answers(world)) == ([], [(ANA.id, ActionAnswer.NOTHING_TO_DISCARD)])
 
 
+@pytest.mark.first(refusal=1)
 @pytest.mark.parametrize(
     ("refusal", "reason"),
     [
@@ -132,6 +133,7 @@ async def test_a_refused_discard_shows_its_reason(
     assert await kept(world, ts) == 3
 
 
+@pytest.mark.first(fault=1)
 @pytest.mark.parametrize(
     "fault", [JobApiUnreachable("down"), JobApiBusy("429", retry_after=30.0), JobApiUncertain("timeout")], ids=str
 )

@@ -82,7 +82,8 @@ def restored(world: CoreWorld, ts: str) -> Awaitable[object]:
     return edit(world, ts, "after all", AT[3])
 
 
-@pytest.mark.parametrize("card_in_flight", [False, True])
+@pytest.mark.first(card_in_flight=1)
+@pytest.mark.parametrize("card_in_flight", [True, False])
 @pytest.mark.parametrize(
     ("events", "words"),
     [
@@ -137,6 +138,7 @@ async def test_edits_by_others_change_nothing(world: CoreWorld) -> None:
     assert world.chat.refusals() == [("UEVA", Refusal.OTHER_ORGANIZATION)]
 
 
+@pytest.mark.first(words=1)
 @pytest.mark.parametrize("paused", [False, True], ids=["the job API is away", "past its lease"])
 @pytest.mark.parametrize("words", ["second", ""], ids=["edited", "deleted"])
 async def test_a_reply_that_comes_back_unsent_follows_its_edits(world: CoreWorld, words: str, *, paused: bool) -> None:
@@ -193,6 +195,7 @@ async def test_an_outsider_is_refused_for_each_edit(world: CoreWorld) -> None:
     assert world.chat.private_kinds() == [("UEVA", "request_refused")] * 2
 
 
+@pytest.mark.first(again=1)
 @pytest.mark.parametrize("again", [ANA, BEN])
 async def test_a_waiting_reply_is_checked_again_when_it_is_edited(world: CoreWorld, again: Person) -> None:
     """Its writer has become a guest meanwhile; what others wrote at the same time is sent."""
@@ -255,6 +258,7 @@ async def test_an_offer_sends_the_newest_words_from_any_button(world: CoreWorld)
     assert world.chat.answers() == ["new_words_sent", "nothing_new"]
 
 
+@pytest.mark.first(words=1)
 @pytest.mark.parametrize("words", ["first", ""])
 async def test_words_the_agent_has_or_must_not_get_are_not_offered(world: CoreWorld, words: str) -> None:
     ts = await sent(world)
@@ -361,28 +365,29 @@ def told(world: CoreWorld) -> list[tuple[ThreadWord | None, str]]:
     return [(each.word, each.text) for each in world.chat.private_as(EditWithoutEffect)]
 
 
+@pytest.mark.first(before=8)
 @pytest.mark.parametrize(
     ("before", "after", "answered", "sent"),
     [
         ("do this", "!stop", [STOP], []),
-        ("do this", "!stpo", [STOP], []),
-        ("do this", "!help", [ThreadWord.HELP], []),
         ("do this", "!new do that", [NEW], []),
         ("!stpo", "!stop", [STOP], []),
+        ("// among us", "!stop", [STOP], []),
+        ("!status", "do this", [None], []),
+        ("!stop", "do this", [None], [STOP_WORDS]),
+        ("!help", "do this", [], ["do this"]),
+        ("do this", "// among us", [], []),
+        ("do this", "!stpo", [STOP], []),
+        ("do this", "!help", [ThreadWord.HELP], []),
         ("!stpo", "!statsu", [STATUS], []),
         ("!stpo", "!new do that", [NEW], []),
         ("!help", "!stop", [STOP], []),
         ("!status", "!stop", [STOP], []),
         ("!status", "!new do that", [NEW], []),
-        ("// among us", "!stop", [STOP], []),
         (":tada:", "!stop", [STOP], []),
-        ("!status", "do this", [None], []),
-        ("!stop", "do this", [None], [STOP_WORDS]),
         ("!mute", "do this", [None], []),
         ("!stpo it", "do this", [], ["do this"]),
         ("// do this", "do this", [], ["do this"]),
-        ("!help", "do this", [], ["do this"]),
-        ("do this", "// among us", [], []),
         ("!status", "// among us", [], []),
         ("!mute", "!mute.", [], []),
     ],
@@ -400,6 +405,7 @@ async def test_an_edit_gives_no_command_and_takes_none_back(
     assert pagehand.job_api.created == ["Fix the guides"]
 
 
+@pytest.mark.first(after=1)
 @pytest.mark.parametrize(("after", "word"), [("!stop", STOP), ("do this", None)])
 async def test_an_edit_of_an_unsent_request_for_another_job_withdraws_it(
     pagehand: TutorialWorld, after: str, word: ThreadWord | None
@@ -414,6 +420,7 @@ async def test_an_edit_of_an_unsent_request_for_another_job_withdraws_it(
     assert pagehand.job_api.created == ["Fix the guides"]
 
 
+@pytest.mark.first(after=1)
 @pytest.mark.parametrize("after", ["!stop", "!stpo"])
 async def test_an_edit_of_words_that_were_sent_gives_no_command(pagehand: TutorialWorld, after: str) -> None:
     await pagehand.types("/docs Fix the guides")
@@ -482,6 +489,7 @@ def created(world: CoreWorld) -> list[tuple[str, str]]:
     return list(zip(prompts, world.job_api.projects, strict=False))
 
 
+@pytest.mark.first(thread_ts=1)
 @pytest.mark.parametrize("wait", [0, 5], ids=["before it is asked", "once it is asked"])
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
 async def test_an_edit_can_correct_the_project(
@@ -558,6 +566,7 @@ async def test_a_correcting_edit_requests_another_job(
     assert world.job_api.created == ["Do it", "Fix it"]
 
 
+@pytest.mark.first(thread_ts=1)
 @pytest.mark.parametrize("words", ["Fix the intro", "Fix the intros"])
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
 async def test_a_mention_added_by_an_early_edit_starts_the_job(
@@ -590,6 +599,7 @@ async def test_an_edit_that_mentions_the_bot_without_a_task_is_answered(
     assert (created(world), private_attempts(caplog)) == ([], 1)
 
 
+@pytest.mark.first(way=1)
 @pytest.mark.parametrize("way", ["mention", "new", "direct message"])
 async def test_a_refused_request_for_a_job_is_checked_again_when_it_is_edited(
     world: CoreWorld, message: MessageVersions, way: str

@@ -141,6 +141,7 @@ async def test_a_file_that_never_arrives_delays_only_itself(world: CoreWorld) ->
     assert "You get the link only" in world.job_api.created[0]
 
 
+@pytest.mark.first(error=1)
 @pytest.mark.parametrize(
     ("error", "patience"), [(ChatUncertain("status_502"), 60), (ChatRejected("file_not_found"), 0), (LIMITED, 590)]
 )

@@ -121,6 +121,7 @@ async def test_an_end_with_another_result_is_posted_at_once(world: CoreWorld) ->
     assert world.chat.said(ts) == ["job_finished", "job_finished"]
 
 
+@pytest.mark.first(status=1)
 @pytest.mark.parametrize("status", ["completed", "failed"])
 async def test_an_end_that_the_answer_to_the_message_tells_is_posted(world: CoreWorld, status: str) -> None:
     world.configure(job_api=AtOnce(status))
@@ -160,6 +161,7 @@ async def test_an_outage_at_the_last_poll_does_not_age_until_the_next_reply(worl
     assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
 
 
+@pytest.mark.first(error=2)
 @pytest.mark.parametrize(
     ("error", "word"),
     [
@@ -208,6 +210,7 @@ async def test_replies_that_arrive_before_the_threads_mention_reach_its_job(worl
     assert len(world.chat.private_as(StatusRequested)) == 1
 
 
+@pytest.mark.first(archived=1)
 @pytest.mark.parametrize("archived", [False, True])
 @pytest.mark.parametrize("word", [word for word in ThreadWord if word is not ThreadWord.HELP])
 async def test_a_word_where_there_is_no_job_is_answered(world: CoreWorld, word: ThreadWord, *, archived: bool) -> None:
@@ -350,6 +353,7 @@ async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world:
     assert world.chat.answers() == ["first_withdrawn"]
 
 
+@pytest.mark.first(written=1)
 @pytest.mark.parametrize("written", [["One"], ["One", "Two"]])
 async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str, written: list[str]) -> None:
     """The group is fixed when it is claimed: later replies are not part of it."""
@@ -469,16 +473,17 @@ async def test_thanks_after_an_end_get_a_reaction_and_are_not_sent(world: CoreWo
     assert world.chat.private == []
 
 
+@pytest.mark.first(when=3)
 @pytest.mark.parametrize(
     ("when", "text", "attachments"),
     [
         ("ended", "ok", NO_ATTACHMENTS),
+        ("at work", "Thanks!", NO_ATTACHMENTS),
+        ("asking", "Thanks!", NO_ATTACHMENTS),
         ("ended", "go ahead", NO_ATTACHMENTS),
         ("ended", "Thanks, now the index", NO_ATTACHMENTS),
         ("ended", "Thanks!", Attachments((SlackFile(id="F1", name="a.png"),))),
         ("at work", ":tada:", Attachments((SlackFile(id="F1", name="a.png"),))),
-        ("at work", "Thanks!", NO_ATTACHMENTS),
-        ("asking", "Thanks!", NO_ATTACHMENTS),
     ],
 )
 async def test_thanks_for_the_agent_are_sent(world: CoreWorld, when: str, text: str, attachments: Attachments) -> None:

@@ -98,6 +98,7 @@ async def test_a_refused_switch_changes_nothing_and_can_be_repeated(world: CoreW
     assert world.chat.answers() == ["project_switched"]
 
 
+@pytest.mark.first(merge_seconds=1)
 @pytest.mark.parametrize("merge_seconds", [0.0, 3.0])
 async def test_waiting_replies_move_to_the_job_of_the_other_project(world: CoreWorld, merge_seconds: float) -> None:
     """It does not start the stopped one again, in the wrong project."""
@@ -201,6 +202,7 @@ async def test_retrying_a_refused_mention_answers_in_its_thread(world: CoreWorld
     assert card.thread_ts == ROOT
 
 
+@pytest.mark.first(settles=1)
 @pytest.mark.parametrize("settles", [False, True])
 async def test_a_thread_whose_root_arrives_late_is_open_to_everyone(world: CoreWorld, *, settles: bool) -> None:
     """Slack delivered a reply with a mention first. From then on everyone's replies count, for any job."""
@@ -216,6 +218,7 @@ async def test_a_thread_whose_root_arrives_late_is_open_to_everyone(world: CoreW
 # -- another job in the thread ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.first(order=1)
 @pytest.mark.parametrize("order", ["new first", "reply first"])
 async def test_a_refused_job_does_not_lose_replies_to_another(world: CoreWorld, order: str) -> None:
     """Replies written after the word go to the job that is alive."""
@@ -396,6 +399,7 @@ async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: Cor
     assert world.job_api.messages["job-2"] == ["and the end"]
 
 
+@pytest.mark.first(taken_back=1)
 @pytest.mark.parametrize("taken_back", ["stopped", "deleted"])
 @pytest.mark.parametrize("has_card", [False, True])
 async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
@@ -461,6 +465,7 @@ async def test_a_follow_up_from_a_replaced_jobs_card_goes_to_its_replacement(wor
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
 
 
+@pytest.mark.first(away=1)
 @pytest.mark.parametrize("away", ["the job API", "Pagehand"])
 async def test_a_follow_up_that_was_never_polled_is_stopped(world: CoreWorld, away: str) -> None:
     """However long that lasted: the earlier end of the job proves nothing."""
@@ -559,6 +564,7 @@ async def test_what_is_sent_again_to_another_job_follows_its_edits(world: CoreWo
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the glossary"])
 
 
+@pytest.mark.first(fault=2)
 @pytest.mark.parametrize("fault", [None, JobApiUncertain("no answer"), JobApiRejected("400")], ids=str)
 async def test_new_words_go_to_the_live_job_once(world: CoreWorld, fault: JobApiError | None) -> None:
     """Though the message is sent again as well, if it can be; its mark is that of the new words."""
@@ -575,6 +581,7 @@ async def test_new_words_go_to_the_live_job_once(world: CoreWorld, fault: JobApi
     assert world.chat.all_reactions[at(0)] == [Reaction.ACCEPTED]
 
 
+@pytest.mark.first(fault=1)
 @pytest.mark.parametrize("fault", [JobApiUnreachable("down"), JobApiUncertain("no answer")])
 async def test_a_reply_that_comes_back_after_its_job_was_replaced_does_not_wake_it(
     world: CoreWorld, fault: JobApiUnreachable | JobApiUncertain

@@ -122,6 +122,7 @@ async def test_a_late_reply_that_is_discarded_or_deleted_is_not_sent(world: Core
     assert world.chat.answers() == ["held_discarded", "nothing_new", "nothing_new"]
 
 
+@pytest.mark.first(arrival=1)
 @pytest.mark.parametrize("arrival", list(Arrival))
 async def test_an_edited_late_reply_is_asked_about_again(world: CoreWorld, ts: str, arrival: Arrival) -> None:
     """And sent in its newest words, once."""
@@ -303,6 +304,7 @@ async def test_a_reminder_outlasts_a_database_that_is_away(world: CoreWorld, ts:
     assert reminders(world) == ["Mend the index"]
 
 
+@pytest.mark.first(kind=1)
 @pytest.mark.parametrize("kind", [RequestKind.SEND_HELD, RequestKind.DISCARD_HELD])
 async def test_an_answered_question_has_no_reminder(world: CoreWorld, ts: str, kind: RequestKind) -> None:
     await late(world, ts, "Mend the index", at(1))

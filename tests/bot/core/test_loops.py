@@ -121,6 +121,7 @@ async def test_a_vanished_job_is_reported_once_and_replies_are_answered(world: C
     assert world.job_api.messages["job-1"] == ["and this"]
 
 
+@pytest.mark.first(fault=1)
 @pytest.mark.parametrize(
     "fault", [JobApiRejected("400", words="too vague"), NoSuchProject("404", words="no project")], ids=["400", "404"]
 )
@@ -157,6 +158,7 @@ async def test_a_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
     assert sorted(world.job_api.created) == ["one", "three", "two"]
 
 
+@pytest.mark.first(call=1)
 @pytest.mark.parametrize(
     ("refusals", "as_text"),
     [

@@ -61,6 +61,7 @@ async def come(message: MessageVersions, events: list[Json], order: tuple[int, .
     await message.take(*events)
 
 
+@pytest.mark.first(way=3)
 @TRIED
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 async def test_a_message_deleted_before_it_arrives_starts_nothing(
@@ -72,6 +73,7 @@ async def test_a_message_deleted_before_it_arrives_starts_nothing(
     assert words(world, before) == []
 
 
+@pytest.mark.first(way=3)
 @TRIED
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 async def test_a_message_edited_before_it_arrives_starts_with_the_newest_words(
@@ -84,6 +86,7 @@ async def test_a_message_edited_before_it_arrives_starts_with_the_newest_words(
     assert words(world, before) == ["Fix chapter 3 only"]
 
 
+@pytest.mark.first(way=3)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 async def test_an_edit_that_arrives_first_starts_the_job(world: CoreWorld, message: MessageVersions, way: Way) -> None:
     """The message itself, which Slack delivers later, belongs to that job."""

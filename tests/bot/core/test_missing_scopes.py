@@ -43,6 +43,7 @@ async def test_a_missing_scope_for_marks_affects_no_thread(world: CoreWorld, cap
     assert not [record for record in caplog.records if "given up" in record.message], "the scope is named elsewhere"
 
 
+@pytest.mark.first(error=1)
 @pytest.mark.parametrize("error", [ChatUncertain("timeout"), ChatUnreachable("down"), ChatRateLimited("ratelimited")])
 async def test_a_mark_that_keeps_failing_delays_no_post_and_no_card(world: CoreWorld, error: ChatError) -> None:
     ts = await world.started()

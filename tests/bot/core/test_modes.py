@@ -40,6 +40,7 @@ def refusals(world: CoreWorld) -> list[Refusal]:
     return [each.refusal for each in world.chat.private_as(RequestRefused)]
 
 
+@pytest.mark.first(agent=2)
 @pytest.mark.parametrize("agent", [AgentOptions(), PLAN, ASK, AgentOptions(Mode.EDIT, "opus-5")])
 async def test_everything_that_is_sent_says_how_the_agent_is_to_work(world: CoreWorld, agent: AgentOptions) -> None:
     world.job_api.modes = True
@@ -51,6 +52,7 @@ async def test_everything_that_is_sent_says_how_the_agent_is_to_work(world: Core
     assert sent(world) == [("Do it", *expected), ("More", *expected), (STOP_WORDS, *expected)]
 
 
+@pytest.mark.first(said=2)
 @pytest.mark.parametrize(
     ("said", "of_channel", "of_project", "mode"),
     [
@@ -70,6 +72,7 @@ async def test_what_the_request_does_not_say_is_the_channels_or_the_projects(
     assert [call.mode for call in world.job_api.prompt_calls] == [mode]
 
 
+@pytest.mark.first(agent=2)
 @pytest.mark.parametrize("agent", [PLAN, ASK, AgentOptions(model="opus-5"), AgentOptions(effort="high")])
 async def test_what_the_job_api_cannot_do_is_refused_before_anything_is_sent(
     world: CoreWorld, agent: AgentOptions
@@ -96,6 +99,7 @@ async def test_a_mode_that_the_settings_lost_is_refused(world: CoreWorld) -> Non
     assert [call.prompt for call in world.job_api.prompt_calls] == ["Do it", "Do it"], "the second was not answered"
 
 
+@pytest.mark.first(way=1)
 @pytest.mark.parametrize("way", [RequestKind.RETRY, RequestKind.CHOOSE_PROJECT])
 async def test_a_retry_and_a_switch_keep_how_the_agent_is_to_work(world: CoreWorld, way: RequestKind) -> None:
     """The default of the channel, too. A project that cannot is refused, and the first job stays."""
@@ -126,6 +130,7 @@ async def test_a_project_that_is_chosen_decides_the_mode(world: CoreWorld) -> No
     assert [call.mode for call in world.job_api.prompt_calls] == [Mode.EDIT, Mode.ASK]
 
 
+@pytest.mark.first(words=2)
 @pytest.mark.parametrize("words", ["plan: More", "quiet Mode:edit More", "mode: paln More", "model:opus-5 More"])
 async def test_a_reply_that_begins_with_an_option_is_not_sent_as_mere_words(world: CoreWorld, words: str) -> None:
     """It might do what its writer wanted to be shown first. Edited, it is sent."""
@@ -256,6 +261,7 @@ async def test_a_press_while_the_change_may_have_arrived_is_told_so(world: CoreW
     assert (modes_of_messages(world), world.chat.answers()) == ([Mode.EDIT], ["already_accepted"])
 
 
+@pytest.mark.first(ended=1)
 @pytest.mark.parametrize("ended", ["stopped", "stopping", "switched"])
 async def test_no_change_is_made_of_what_was_stopped_or_replaced(world: CoreWorld, ended: str) -> None:
     thread = await answered(world)

@@ -33,14 +33,15 @@ async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWor
     assert world.chat.calls.count("tell") == tries
 
 
+@pytest.mark.first(error=3)
 @pytest.mark.parametrize(
     ("error", "attempts"),
     [
         (ChatUnreachable("not now"), 6),
-        (ChatUncertain("not now"), 6),
-        (ChatNotAllowed("not now"), 6),
         (ChatRejected("restricted_action"), 1),
         pytest.param(KeyError("repository"), MAX_FAULTS, marks=pytest.mark.promise("isolated")),
+        (ChatUncertain("not now"), 6),
+        (ChatNotAllowed("not now"), 6),
     ],
     ids=repr,
 )

@@ -95,6 +95,7 @@ OF_THE_JOB_API = [
 ]  # fmt: skip
 
 
+@pytest.mark.first(error=4)
 @pytest.mark.parametrize("error", [*SLACKS, *OF_THE_JOB_API], ids=repr)
 async def test_what_does_not_arrive_in_slack_is_named_at_once(world: CoreWorld, error: Exception) -> None:
     ts = await world.started()
@@ -110,6 +111,7 @@ async def test_what_does_not_arrive_in_slack_is_named_at_once(world: CoreWorld, 
     assert world.outbox.status().failing_seconds == 0
 
 
+@pytest.mark.first(content=2)
 @pytest.mark.parametrize("content", [b"<html><script>", PNG + bytes(LARGEST_PICTURE), b"", b"RIFF1234WEBP"], ids=len)
 async def test_what_is_no_small_picture_is_not_uploaded(world: CoreWorld, content: bytes) -> None:
     """Whatever the job API said of it."""

@@ -323,6 +323,7 @@ async def test_old_rows_are_deleted_and_logged_as_a_count(old: CoreWorld, caplog
     assert "planted" not in caplog.text
 
 
+@pytest.mark.first(tick=1)
 @pytest.mark.parametrize(("tick", "batches"), [(0.001, (16, 24)), (0.02, (16, 16, 8))])
 async def test_batches_grow_while_deleting_is_quick(world: CoreWorld, tick: float, batches: tuple[int, ...]) -> None:
     await world.store.transact(lambda tx: fill_activity(tx.session.connection, 40))

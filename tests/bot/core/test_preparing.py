@@ -65,6 +65,7 @@ def projects(world: CoreWorld, *all_: Project) -> None:
     world.assemble()
 
 
+@pytest.mark.first(member=4)
 @pytest.mark.parametrize(
     ("member", "channel", "rules", "refused"),
     [

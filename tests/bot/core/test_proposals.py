@@ -189,6 +189,7 @@ async def test_replies_that_waited_are_sent_as_one_for_a_plan_too(world: CoreWor
     assert world.job_api.messages[JOB] == ["Point 1\n\nPoint 2"]
 
 
+@pytest.mark.first(starts=1)
 @pytest.mark.promise("paused")
 @pytest.mark.parametrize("starts", [True, False])
 async def test_what_a_paused_process_did_not_send_has_ended_no_plan(world: CoreWorld, ts: str, *, starts: bool) -> None:
@@ -222,6 +223,7 @@ async def test_a_dropped_plan_cannot_be_started(world: CoreWorld, ts: str) -> No
     assert len(world.chat.posted_as(ProposalMade)) == 2
 
 
+@pytest.mark.first(in_words=1)
 @pytest.mark.parametrize("in_words", [True, False])
 async def test_a_stop_takes_the_plan_back(world: CoreWorld, ts: str, *, in_words: bool) -> None:
     if in_words:
@@ -299,6 +301,7 @@ async def test_a_job_that_edits_goes_on_with_that_whatever_it_proposes(world: Co
     assert (await end_of(world, ts), (await world.thread(ts)).mode) == (ProposalEnd.DROPPED, Mode.EDIT)
 
 
+@pytest.mark.first(idempotent=1)
 @pytest.mark.parametrize("idempotent", [True, False])
 async def test_a_start_that_may_have_arrived_is_no_other_than_a_message(
     world: CoreWorld, ts: str, *, idempotent: bool
@@ -350,6 +353,7 @@ async def test_a_job_that_was_replaced_posts_no_plan(world: CoreWorld, ts: str) 
     assert [each.proposal_id for each in world.chat.posted_as(ProposalMade)] == ["plan-1"]
 
 
+@pytest.mark.first(dropped=1)
 @pytest.mark.parametrize("dropped", [False, True])
 async def test_words_that_lead_to_no_other_plan_are_not_left_unanswered(
     world: CoreWorld, ts: str, *, dropped: bool
@@ -370,6 +374,7 @@ async def test_a_plan_that_was_over_before_it_was_seen_is_not_posted(world: Core
     assert (len(world.chat.posted_as(JobFinished)), world.chat.posted_as(ProposalMade)) == (1, [])
 
 
+@pytest.mark.first(state=1)
 @pytest.mark.parametrize("state", [ProposalState.SUPERSEDED, ProposalState.ACCEPTED])
 async def test_a_newer_plan_that_was_not_seen_while_it_waited_ends_the_one_before(
     world: CoreWorld, ts: str, state: ProposalState
@@ -432,6 +437,7 @@ async def test_a_waiting_plan_is_told_of_after_a_day_and_a_week_and_kept_until_i
     assert [each[1] for each in told(world)] == [ProposalEnd.OVER]
 
 
+@pytest.mark.first(status=1)
 @pytest.mark.parametrize("status", ["archived", "failed", "gone"])
 async def test_a_plan_ends_with_its_job(world: CoreWorld, ts: str, status: str) -> None:
     if status == "gone":

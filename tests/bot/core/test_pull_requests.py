@@ -324,6 +324,7 @@ async def test_two_threads_with_one_link_are_both_told(world: CoreWorld) -> None
     assert news(world) == [PullRequestMerged(LINK)] * 2
 
 
+@pytest.mark.first(opens_another=1)
 @pytest.mark.parametrize("opens_another", [False, True])
 async def test_a_follow_up_after_the_end_says_what_it_will_do(world: CoreWorld, opens_another: bool) -> None:  # noqa: FBT001 - a case
     world.configure(tells_pull_requests=opens_another)

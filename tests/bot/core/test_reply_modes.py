@@ -88,6 +88,7 @@ async def test_two_concurrent_mentions_become_a_job_and_a_follow_up(world: CoreW
     assert [prompt.partition("\n")[0] for prompt in world.job_api.messages["job-1"]] == ["and the manual"]
 
 
+@pytest.mark.first(channel=1)
 @pytest.mark.parametrize("channel", ["C1", "D1"])
 async def test_a_request_in_a_thread_while_a_card_is_in_flight_is_not_lost(world: CoreWorld, channel: str) -> None:
     """It could be a reply to that card, whose place is still unknown."""

@@ -198,6 +198,7 @@ async def test_what_another_process_was_preparing_when_it_died_is_read_again(wor
     assert world.job_api.messages["job-1"] == ["second"]
 
 
+@pytest.mark.first(error=1)
 @pytest.mark.parametrize(("error", "end"), [(ChatUnreachable("x"), PATIENCE), (ChatRateLimited("x"), LIMITED_PATIENCE)])
 async def test_a_reply_waits_while_slack_cannot_be_asked_but_not_for_ever(
     world: CoreWorld, error: ChatError, end: float, caplog: pytest.LogCaptureFixture

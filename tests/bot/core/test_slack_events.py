@@ -106,6 +106,7 @@ async def test_a_removed_file_does_not_change_the_words(world: CoreWorld, app: S
     assert told(world) == []
 
 
+@pytest.mark.first(inner=4)
 @pytest.mark.parametrize(
     ("inner", "outer", "sent"),
     [
@@ -130,6 +131,7 @@ async def test_an_aside_edited_into_words_is_sent_only_for_our_people(
     assert [refused.refusal for refused in world.chat.private_as(RequestRefused)] == expected
 
 
+@pytest.mark.first(place=1)
 @pytest.mark.parametrize(
     "place",
     [

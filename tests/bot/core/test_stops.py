@@ -157,6 +157,7 @@ async def test_an_end_polled_first_is_reported_as_stopped(world: CoreWorld, ts: 
     assert world.chat.said() == ["job_started", "job_stopped"]
 
 
+@pytest.mark.first(killed=1)
 @pytest.mark.parametrize("killed", [True, False], ids=["its process died", "its answer was lost"])
 async def test_a_cancel_in_doubt_is_repeated(world: CoreWorld, ts: str, *, killed: bool) -> None:
     """However the job API handles repeated keys: a cancel is safe to repeat, so nobody is asked."""
@@ -287,6 +288,7 @@ async def merged(world: CoreWorld, ts: str) -> None:
 Written = Callable[[CoreWorld, str], Awaitable[None]]
 
 
+@pytest.mark.first(written=4)
 @pytest.mark.parametrize(
     ("written", "way"),
     [
@@ -309,6 +311,7 @@ async def test_a_stop_withdraws_what_was_written_before(world: CoreWorld, ts: st
     assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
 
 
+@pytest.mark.first(delivered=1)
 @pytest.mark.parametrize("delivered", ["before the stop is checked", "after it"])
 async def test_a_reply_slack_delivers_late_is_withdrawn_by_a_stop(world: CoreWorld, ts: str, delivered: str) -> None:
     """What counts is when it was written; a reply that was written after the stop is sent."""
@@ -320,6 +323,7 @@ async def test_a_reply_slack_delivers_late_is_withdrawn_by_a_stop(world: CoreWor
     assert (world.job_api.messages[JOB], asked(world)) == (["After"], [("UBEN", "Before")])
 
 
+@pytest.mark.first(written=2)
 @pytest.mark.parametrize("written", ["before the stop is recorded", "after it", "and taken back before it"])
 async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWorld, ts: str, written: str) -> None:
     reply = Reply(EVA, "C1", ts, at(1), "Before")
@@ -339,6 +343,7 @@ async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWor
     assert refused.state is RequestState.REJECTED
 
 
+@pytest.mark.first(fault=1)
 @pytest.mark.parametrize("fault", ["down", "paused past its lease"])
 async def test_a_reply_that_comes_back_unsent_after_a_stop_is_withdrawn(world: CoreWorld, ts: str, fault: str) -> None:
     """It was on its way when the job was stopped. What is sent anyway is not withdrawn again."""

@@ -49,6 +49,7 @@ async def test_a_job_seen_archived_before_sending_is_not_asked(world: CoreWorld)
     assert "this job is archived" in (await words_of(world, ts))[-1]
 
 
+@pytest.mark.first(status=2)
 @pytest.mark.parametrize(
     ("status", "told"),
     [

@@ -128,12 +128,12 @@ async def test_each_command_explains_its_failures(shell: Shell) -> None:
 WITHOUT_FCNTL = "import sys; sys.modules['fcntl'] = None; from bot.cli.main import main; main()"
 
 
-@pytest.mark.first(arguments=3)
+@pytest.mark.first(arguments=1)
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--version",), 0, f"pagehand, version {__version__}"),
         *((command, 1, "Pagehand needs Linux or macOS.") for command in (("run",), ("backup", "x.sqlite3"))),
+        (("--version",), 0, f"pagehand, version {__version__}"),
         *((command, 1, "Pagehand needs Linux or macOS.") for command in (("demo",), ("jobserver",), ("migrate",))),
         (("--help",), 0, "Usage:"),
         (("run", "--help"), 0, "Usage:"),
@@ -286,6 +286,7 @@ async def test_start_up_failures_are_explained(shell: Shell, slack: FaultyWorksp
         assert "Unknown error" not in said
 
 
+@pytest.mark.first(served_at=1)
 @pytest.mark.parametrize(
     ("served_at", "receiving", "refuses"),
     [
@@ -586,6 +587,7 @@ async def test_a_person_sets_up_the_app_interrupts_and_resumes(
         assert not [token for token in (credentials.bot_token, credentials.app_token) if token in terminal.all]
 
 
+@pytest.mark.full
 async def test_the_live_check_asks_at_a_terminal_and_cleans_up_after_an_interrupt(
     tmp_path: Path, ended: AsyncExitStack
 ) -> None:

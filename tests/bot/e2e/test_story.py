@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
-from support.worlds.browser_page import ANA, DOCS, messages, replies, write
+from support.worlds.browser_page import ANA, DOCS, messages, replies, violations, write
 from support.worlds.jobserver_world import git
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 from support.worlds.ways_in_world import SeenInSlack
@@ -127,6 +127,7 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
         await expect(_card(page)).to_contain_text(words)
     for words in ("A check failed", "asked for changes", "Merged by you (demo)."):
         await expect(replies(page).filter(has_text=words)).to_have_count(1)
+    assert [await violations(each) for each in (page, tab)] == [[], []]
     await take_picture(page, pictures / "thread.png", 1085)
     assert "brightness and color." in _page(alone, "main", "docs/guides/scenes.md")
     assert "Ask us anything." in _page(alone, "main", "docs/faq.md")

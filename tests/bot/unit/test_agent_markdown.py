@@ -158,13 +158,13 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("label", HIDDEN)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_label_that_names_another_host_is_not_a_link(form: str, label: str) -> None:
+def test_a_label_that_names_another_host_is_not_a_link(form: str) -> None:
     """However the host in the label is written."""
-    shown = defused(form.format(label))
-    assert [each for each in links_in(shown) if "evil" in each.address] == []
-    assert "https://evil.example/a" in shown
+    for label in HIDDEN:
+        shown = defused(form.format(label))
+        assert [each for each in links_in(shown) if "evil" in each.address] == [], label
+        assert "https://evil.example/a" in shown, label
 
 
 @pytest.mark.parametrize("use", ["[guide]", "[guide][]", "[ **guide** ][Guide]"])

@@ -424,6 +424,7 @@ def test_a_mention_is_of_exactly_one_person() -> None:
     assert not mentions("hey <@UBOT2> &lt;@UBOT&gt; @UBOT", "UBOT")
 
 
+@pytest.mark.first(piece=2)
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("piece", ["<@UBOT|", " ", ":a", "`!stop`", "!new ", "quiet "])
 def test_a_hostile_reply_of_a_megabyte_is_read(piece: str) -> None:

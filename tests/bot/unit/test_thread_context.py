@@ -168,16 +168,16 @@ def test_any_secret_is_masked() -> None:
     assert context.masked == ("GitHub token",)
 
 
-@pytest.mark.parametrize("room", range(20, 120))
-def test_no_part_of_a_secret_survives_a_cut(room: int) -> None:
+def test_no_part_of_a_secret_survives_a_cut() -> None:
     """Everything is masked before anything is cut."""
-    limits = ContextLimits(characters=room)
-    for context in (
-        masked_context((said(0, f"The token is {TOKEN} and so on"),), (), (), limits),
-        masked_context((), (QuotedFile(GUIDE, f"The token is {TOKEN} and so on"),), (), limits),
-        masked_context((), (), (ForwardedMessage("Cem", f"The token is {TOKEN} and so on"),), limits),
-    ):
-        assert "a1B2" not in context.text
+    text = f"The token is {TOKEN} and so on"
+    for limits in (ContextLimits(characters=room) for room in range(20, 120)):
+        for context in (
+            masked_context((said(0, text),), (), (), limits),
+            masked_context((), (QuotedFile(GUIDE, text),), (), limits),
+            masked_context((), (), (ForwardedMessage("Cem", text),), limits),
+        ):
+            assert "a1B2" not in context.text, limits
 
 
 def test_a_key_spread_over_messages_is_masked_in_each() -> None:

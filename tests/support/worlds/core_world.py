@@ -46,13 +46,13 @@ EVA = Person("UEVA", "T2")
 """From another workspace."""
 
 
-_TABLES: dict[type, str] = {
-    RequestPreparer: "requests",
-    Outbox: "notices",
-    FileUploader: "request_files",
-    RequestSender: "requests",
-    JobPoller: "polls",
-    PullRequestPoller: "pull_requests",
+_ROWS: dict[type, str] = {
+    RequestPreparer: "requests WHERE state IN ('received', 'preparing')",
+    Outbox: "notices WHERE true",
+    FileUploader: "request_files WHERE true",
+    RequestSender: "requests WHERE state IN ('waiting', 'sending')",
+    JobPoller: "polls WHERE true",
+    PullRequestPoller: "pull_requests WHERE true",
 }
 
 
@@ -229,10 +229,10 @@ class CoreWorld:
 
     def is_due(self, loop: Worker[Any]) -> bool:
         """Returns whether a worker may find something, in a tenth of the time in which it finds nothing."""
-        table = _TABLES.get(type(loop))
-        if self.rows is None or table is None:
+        rows = _ROWS.get(type(loop))
+        if self.rows is None or rows is None:
             return True
-        one = f"SELECT 1 FROM {table} WHERE due_at <= ?"  # noqa: S608 - our own names
+        one = f"SELECT 1 FROM {rows} AND due_at <= ?"  # noqa: S608 - our own names
         return self.rows.execute(one, [self.clock.time]).fetchone() is not None
 
     @property
@@ -268,7 +268,7 @@ class CoreWorld:
 
     async def prepare(self) -> None:
         """Prepares what was received."""
-        while await self.step(self.request_preparer):
+        while self.is_due(self.request_preparer) and await self.step(self.request_preparer):
             pass
 
     async def wait(self, seconds: float | None) -> None:

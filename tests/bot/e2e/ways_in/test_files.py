@@ -86,6 +86,7 @@ async def test_pictures_of_the_pages_come_into_the_thread(open_world: OpenWorld,
     assert len(posts) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("without", "wanted"),
     [

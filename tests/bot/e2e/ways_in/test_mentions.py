@@ -58,6 +58,7 @@ async def test_a_mention_in_a_thread_includes_the_thread(world: WaysInWorld) -> 
     assert (await world.card()).thread_ts == root.ts
 
 
+@pytest.mark.first(channel=1)
 @pytest.mark.parametrize(("channel", "seen_as"), [("docs", "docs"), ("pagehand", "ana")])
 async def test_a_forwarded_message_without_words_is_asked_about(world: WaysInWorld, channel: str, seen_as: str) -> None:
     """Privately; its button opens the form with the message included."""
@@ -193,6 +194,7 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
     assert len(world.job_api.created) == 1
 
 
+@pytest.mark.full
 async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -> None:
     """There is a button for each; the question is at the line."""
     await world.ana.say(DIRECT, "Fix the guides")

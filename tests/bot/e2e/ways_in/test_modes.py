@@ -38,6 +38,7 @@ async def ask_by(world: WaysInWorld, way: str) -> None:
             assert (await ana.views.submit()).ok
 
 
+@pytest.mark.first(way=3)
 @pytest.mark.parametrize("way", ["command", "mention", "direct message", "!new", "form", "message shortcut"])
 async def test_every_way_in_can_ask_for_a_plan(open_world: OpenWorld, way: str) -> None:
     world = await open_world(JOB_API_MODES="true")

@@ -16,6 +16,7 @@ DOCS = "C0DOCS001"
 ASKED_FIRST = "Send this to the agent?"
 
 
+@pytest.mark.full
 async def test_a_reply_to_another_person_is_not_sent(world: WaysInWorld) -> None:
     """A leading mention of another person, emoji alone, and messages that begin with `//`; none is marked."""
     job = await world.begun()
@@ -75,6 +76,7 @@ async def _by_direct_message(world: WaysInWorld, person: Actor, prompt: str) -> 
 WAYS = [_by_command, _by_mention, _by_direct_message]
 
 
+@pytest.mark.first(ask=1)
 @pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__.removeprefix("_by_"))
 async def test_a_guest_is_refused_by_every_way_in(world: WaysInWorld, ask: Asking) -> None:
     """Privately, with whom to ask and with the text; nothing is visible in the channel."""
@@ -87,6 +89,7 @@ async def test_a_guest_is_refused_by_every_way_in(world: WaysInWorld, ask: Askin
     assert len(world.cards()) == 1
 
 
+@pytest.mark.first(form=1)
 @pytest.mark.parametrize("form", ["job", "hand over", "follow up"])
 async def test_a_guest_gets_no_form(world: WaysInWorld, form: str) -> None:
     """The reason is shown instead, before anything is typed in vain."""
@@ -109,6 +112,7 @@ def _said_in_view(person: Actor) -> str:
     return "" if "One moment" in words else words
 
 
+@pytest.mark.full
 async def test_guests_are_admitted_by_a_setting(open_world: OpenWorld) -> None:
     """Like everybody else."""
     world = await open_world(PAGEHAND_ALLOW_GUESTS="true")
@@ -168,6 +172,7 @@ async def test_help_is_shown_to_the_person_who_asks(world: WaysInWorld) -> None:
     assert "!mute" in (await world.private_message(world.ben, "!stop")).text
 
 
+@pytest.mark.full
 async def test_a_failed_job_is_retried_as_a_new_job(world: WaysInWorld) -> None:
     """By its button, once; the new card is in the same thread."""
     job = await world.begun()
@@ -201,6 +206,7 @@ async def test_the_cards_menu_offers_the_available_actions(world: WaysInWorld) -
     await world.until(lambda: labels(job.card) == ["Open the pull request", "Follow up…"], "the button of the end")
 
 
+@pytest.mark.full
 async def test_a_request_edited_or_deleted_in_time_follows_the_edit(world: WaysInWorld) -> None:
     """While the job API is away: the job is created from the edited words, and a deleted request never is."""
     await world.job_api.stop()
@@ -271,6 +277,7 @@ async def two_projects(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
     return two_projects
 
 
+@pytest.mark.full
 async def test_a_project_can_be_chosen_by_keywords(two_projects: WaysInWorld) -> None:
     """Only whole words match; a later job in the thread has the same project."""
     asked = await two_projects.ana.say("docs", f"{two_projects.bot} rewrite the Install  Guide")
@@ -281,6 +288,7 @@ async def test_a_project_can_be_chosen_by_keywords(two_projects: WaysInWorld) ->
     await two_projects.card("Project: guides (as for the job before in this thread)")
 
 
+@pytest.mark.full
 async def test_the_person_is_asked_when_nothing_decides_the_project(two_projects: WaysInWorld) -> None:
     """By private buttons. Nothing is sent before, and the text is kept."""
     await two_projects.ana.command("docs", "/docs", "Fix it")
