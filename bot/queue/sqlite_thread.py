@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable
@@ -92,9 +93,14 @@ def _driven(work: Awaitable[T]) -> T:
 
 def deliver(units: Sequence[UnitOfWork]) -> None:
     """Passes each result to its caller, in the thread of the caller's event loop."""
-    for unit in units:
+    for loop, of_loop in groupby(units, key=lambda unit: unit.answer.get_loop()):
         with suppress(RuntimeError):  # the event loop was closed: nobody waits any more
-            unit.answer.get_loop().call_soon_threadsafe(unit.deliver)
+            loop.call_soon_threadsafe(_deliver_each, list(of_loop))
+
+
+def _deliver_each(units: Sequence[UnitOfWork]) -> None:
+    for unit in units:
+        unit.deliver()
 
 
 MOST_IN_A_ROW = 20

@@ -221,9 +221,8 @@ class Outage:
         """Forgets outages that are over, and logs the end of the last one whose beginning was logged: with the next
         success if it has only expired.
         """
-        now = self.monotonic()
         for by, seen in list(self._seen.items()):
-            if seen.is_over(now, self.recovery):
+            if seen.is_over(self.monotonic(), self.recovery):
                 del self._seen[by]
                 if seen.well_since is not None:
                     self._log_end(seen.well_since)

@@ -149,8 +149,15 @@ class RequestPreparer(worker.SlackWorker[ClaimedRequest]):
             await self.record(partial(self._keep_parts, item, fetch))
             return
         gathered = await self._gatherer.compose(item.request, found.project, found.part, fetch.parts)
-        leaves = worker.ANYTHING | {worker.DueWork.UPLOAD} if gathered.to_upload else worker.ANYTHING
+        leaves = self._left_by(item, found) | ({worker.DueWork.UPLOAD} if gathered.to_upload else worker.NOTHING)
         await self.record(partial(self._conclude, item, replace(found, gathered=gathered)), leaves=leaves)
+
+    def _left_by(self, item: ClaimedRequest, found: RequestFacts) -> frozenset[worker.DueWork]:
+        """Returns what a prepared request leaves. A start that nothing moves to is sent after its card."""
+        starts, thread = item.request.kind is RequestKind.START, item.thread
+        ahead = self._projects.abilities(found.project).cancel
+        card_first = starts and thread.card_ts is None and not (thread.follows or ahead)
+        return frozenset({worker.DueWork.DELIVER}) if card_first else worker.ANYTHING
 
     async def record(
         self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[worker.DueWork] = worker.ANYTHING

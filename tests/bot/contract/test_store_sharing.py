@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import text
@@ -100,6 +101,17 @@ async def test_no_work_is_answered_before_the_shared_commit(unhurried: StoreWorl
     assert await asyncio.gather(*tasks) == [True, True, None]
     assert seen == [[]]
     assert names(scratch / "pagehand.db") == ["t1", "t2"]
+
+
+@on_sqlite
+async def test_work_of_one_commit_is_answered_at_once(unhurried: StoreWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    answers = Mock(wraps=loop.call_soon_threadsafe)
+    async with held(unhurried):
+        monkeypatch.setattr(loop, "call_soon_threadsafe", answers)
+        tasks = await asked(unhurried, adding("t1"), adding("t2"))
+    assert await asyncio.gather(*tasks) == [True, True]
+    answers.assert_called_once()
 
 
 @on_sqlite
