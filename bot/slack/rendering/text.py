@@ -25,8 +25,6 @@ MAX_URL = 3_000
 """Slack's limit for the address of a button."""
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_WIDEST = 5
-"""The width of the widest character once escaped."""
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _PORT = re.compile(r":[0-9]*\Z")
 _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
@@ -161,7 +159,7 @@ def day_and_time(seconds: float) -> Markup:
 
 def _head(text: str, limit: int) -> str:
     """Returns the longest beginning that is at most `limit` wide once escaped and quoted (a line break costs two)."""
-    if len(text) * _WIDEST <= limit:
+    if len(text) * len("&amp;") <= limit:  # no character is wider
         return text
     used = 0
     for index, character in enumerate(text):
