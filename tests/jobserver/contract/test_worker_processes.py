@@ -156,8 +156,12 @@ async def test_a_job_goes_on_elsewhere_when_its_worker_is_stopped_or_killed(mach
 @pytest.mark.postgres
 @pytest.mark.promise("jobs once")
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
-async def test_a_worker_whose_host_slept_adds_no_second_commit(machines: Machines, tmp_path: Path) -> None:
-    """It finds its wall clock two minutes later, and its lease another's."""
+async def test_a_worker_whose_host_slept_records_nothing_of_what_is_anothers(
+    machines: Machines, tmp_path: Path
+) -> None:
+    """It finds its wall clock two minutes later, and its lease another's. That it pushes nothing is shown elsewhere:
+    under libfaketime, its search for keys fails.
+    """
     api, clock, forked = await machines.api(), tmp_path / "clock", machines.pagehand
     await asyncio.to_thread(clock.write_text, "+0")
     faked = {"LD_PRELOAD": LIBFAKETIME, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
