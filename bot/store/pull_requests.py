@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Double, and_, bindparam, case, delete, exists, or_, select, update
+from sqlalchemy import Double, Select, and_, bindparam, case, delete, exists, or_, select, update
 
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
@@ -26,8 +26,13 @@ _FOLLOW = upserting(
     },
     where=lambda new: or_(pull_requests.c.link != new.link, pull_requests.c.due_at.is_(None)),
 )
-_WITH_THREADS = select(pull_requests, threads).join(threads, threads.c.id == pull_requests.c.thread_id)
-_CANDIDATES = first_due(_WITH_THREADS, pull_requests, of=pull_requests)
+
+
+def _with_threads() -> Select[Any]:
+    return select(pull_requests, threads).join(threads, threads.c.id == pull_requests.c.thread_id)
+
+
+_CANDIDATES = first_due(_with_threads(), pull_requests, of=pull_requests)
 _CLAIM = (
     update(pull_requests)
     .where(pull_requests.c.thread_id.in_(bindparam("ids", expanding=True)))
@@ -57,11 +62,15 @@ _SAVE = (
     )
 )
 _OF_THREAD = select(pull_requests.c.followed).where(pull_requests.c.thread_id == bindparam("thread"))
-_HELD = _WITH_THREADS.where(
-    pull_requests.c.thread_id == bindparam("thread"),
-    pull_requests.c.link == bindparam("of_link"),
-    pull_requests.c.claimed_by == bindparam("owner"),
-).with_for_update(of=pull_requests)
+_HELD = (
+    _with_threads()
+    .where(
+        pull_requests.c.thread_id == bindparam("thread"),
+        pull_requests.c.link == bindparam("of_link"),
+        pull_requests.c.claimed_by == bindparam("owner"),
+    )
+    .with_for_update(of=pull_requests)
+)
 _SIBLINGS = (
     select(threads.c.id)
     .where(
