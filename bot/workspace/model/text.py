@@ -12,8 +12,8 @@ _ESCAPED_URL = r"https?://(?:&amp;|[^\s<>|&])*(?:&amp;|[^\s<>|&.,;:!?'\")\]`*~])
 _URL = re.compile(_ESCAPED_URL)
 _TYPED = re.compile(
     rf"(?P<url>{_ESCAPED_URL})"
-    r"|(?<![\w@])@(?P<person>[a-z0-9][a-z0-9._-]*)"
-    r"|(?<![\w#&])#(?P<channel>[a-z0-9][a-z0-9_-]*)"
+    r"|(?<![\w@])@(?P<person>[a-zA-Z0-9][a-zA-Z0-9._-]*)"
+    r"|(?<![\w#&])#(?P<channel>[a-zA-Z0-9][a-zA-Z0-9_-]*)"
 )
 _EMOJI_NAME = re.compile(r"[a-z0-9_+'\-]{1,100}(?:::skin-tone-[2-6])?")
 _BROADCASTS = frozenset({"here", "channel", "everyone"})
@@ -49,7 +49,8 @@ def _escape_once(text: str) -> str:
 
 
 def stored_typed_text(text: str, user_id: FindId, channel_id: FindId, group_id: FindId = lambda _: None) -> str:
-    """Returns typed text as Slack stores it: ``@name``, ``#channel`` and URLs become references.
+    """Returns typed text as Slack stores it: ``@name``, ``#channel`` and URLs become references, however
+    names are capitalized.
 
     Args:
         text: The typed text.
@@ -62,9 +63,10 @@ def stored_typed_text(text: str, user_id: FindId, channel_id: FindId, group_id: 
         if match["url"]:
             return f"<{match['url']}>"
         if match["person"]:
-            return _user_reference(match["person"], user_id, group_id) or match.group(0)
-        found = channel_id(match["channel"])
-        return f"<#{found}|{match['channel']}>" if found else match.group(0)
+            return _user_reference(match["person"].lower(), user_id, group_id) or match.group(0)
+        name = match["channel"].lower()
+        found = channel_id(name)
+        return f"<#{found}|{name}>" if found else match.group(0)
 
     return _TYPED.sub(reference, escape(text))
 

@@ -32,6 +32,7 @@ def typed(text: str) -> str:
     [
         ("a & b < c > d", "a &amp; b &lt; c &gt; d"),
         ("@ana and @nobody", "<@U1> and @nobody"),
+        ("@Ana in #Docs", "<@U1> in <#C1|docs>"),
         ("ask @pagehand.", "ask <@U2>."),
         ("in #docs, not #nowhere", "in <#C1|docs>, not #nowhere"),
         ("@here @channel", "<!here> <!channel>"),
