@@ -75,9 +75,8 @@ def classify(error: Exception) -> DatabaseFailure | None:
     if sqlstate is not None:
         return _postgres_failure(str(sqlstate), type(cause).__name__)
     if _is_cut_off(error) or (isinstance(error, DBAPIError) and error.connection_invalidated):
-        return DatabaseFailure(
-            StoreUnavailable(f"The database cannot be reached ({type(cause).__name__})."), transient=True
-        )
+        words = f"The database cannot be reached ({type(cause).__name__}). Check DATABASE_URL, and that it runs."
+        return DatabaseFailure(StoreUnavailable(words), transient=True)
     return DatabaseFailure(_unexpected(cause)) if isinstance(error, SQLAlchemyError) else None
 
 

@@ -324,6 +324,12 @@ def test_lasting_database_errors_are_explained(error: Exception, kind: type[Stor
     assert words in str(failure.error)
 
 
+def test_what_to_check_is_said_where_no_database_answers() -> None:
+    failure = classify(ConnectionRefusedError())
+    assert failure is not None
+    assert "(ConnectionRefusedError). Check DATABASE_URL, and that it runs." in str(failure.error)
+
+
 async def test_an_error_of_the_work_itself_is_unchanged() -> None:
     async def attempt(_end: float) -> None:
         raise LookupError("mine")
