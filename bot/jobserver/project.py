@@ -304,10 +304,14 @@ class _ProjectComposition:
                 assert_never(settings.editor)
 
     def _require_installed(self, command: Sequence[str], install: str = "") -> None:
-        """Raises JobServerError: another machine may have the program, and gets the jobs."""
+        """Raises JobServerError where another machine may have the program, and gets the jobs."""
         found = installed(command, install)
-        if self._settings.database_url is not None and not found.is_ok:
-            raise JobServerError(f"project {self._settings.project_id}: {found.message}")
+        if found.is_ok:
+            return
+        words = f"project {self._settings.project_id}: {found.message}"
+        if self._settings.database_url is not None:
+            raise JobServerError(words)
+        logger.warning("%s; without it, jobs fail", words)
 
     def _egress(self) -> Egress:
         return egress_for(self._settings, partial(self._shared.counts.refused, self._settings.project_id))

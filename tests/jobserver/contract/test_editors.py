@@ -118,8 +118,11 @@ async def test_only_program_editors_need_bubblewrap(tmp_path: Path, monkeypatch:
             pass
 
 
-async def test_a_missing_program_fails_the_job(tmp_path: Path) -> None:
+async def test_a_missing_program_is_named_at_the_start_and_fails_the_job(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with serving(tmp_path, PAGES, editor="command", command="/nothing/here") as world:
+        assert "project docs: there is no program /nothing/here here; without it, jobs fail" in caplog.text
         job = await world.done("go")
         assert job["status"] == "failed"
         assert "cannot be started" in world.log(job["id"])
