@@ -183,5 +183,5 @@ def setting_names() -> SettingNames:
         "LOGIN_LASTS": "Reviewers no longer log in, their browser sends their name and key: remove it.",
         "TRUSTED_PROXIES": "Wrong keys are no longer counted by address: remove it.",
     }
-    names = variable_names(JobServerSettings)
-    return SettingNames(names, (PREFIX,), removed={f"{PREFIX}{name}": words for name, words in removed.items()})
+    words_of_removed = {f"{PREFIX}{name}": words for name, words in removed.items()}
+    return SettingNames(variable_names(JobServerSettings), (PREFIX,), near="PAGEHAND_", removed=words_of_removed)

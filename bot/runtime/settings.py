@@ -20,7 +20,12 @@ from bot.runtime.rotating_secrets import FileText, Rotating, SecretFile
 
 _UNREADABLE = "unreadable_file"
 # Pydantic's own words about a size quote it.
-_WORDS = {"missing": "is missing", "byte_size_unit": "must be a size", "byte_size": "must be a size"}
+_WORDS = {
+    "missing": "is missing",
+    "byte_size_unit": "must be a size",
+    "byte_size": "must be a size",
+    "time_delta_parsing": "must be in seconds, or like PT30M or P7D",
+}
 
 
 class Settings(BaseSettings):
@@ -171,18 +176,20 @@ class SettingNames:
         prefixes: With which they begin; other variables are not judged.
         foreign: The beginning of those that belong to another program.
         removed: Names of former settings, with what to do instead.
+        near: The beginning of others that are judged only if they are almost a setting, such as by a misspelt prefix.
     """
 
     known: Collection[str]
     prefixes: tuple[str, ...]
     foreign: str = "\0"
     removed: Mapping[str, str] = field(default_factory=dict)
+    near: str = "\0"
 
     def misspelt(self, environ: Mapping[str, str]) -> list[str]:
         """Returns a sentence about each variable that is almost a setting."""
         return [
             f"{name} is unknown: is {meant} meant? Correct its name, or remove it"
-            for name in self._unknown(environ)
+            for name in self._unknown(environ, (*self.prefixes, self.near))
             if name not in self.removed and (meant := self._meant(name))
         ]
 
@@ -190,19 +197,20 @@ class SettingNames:
         """Returns a sentence about each other variable that has no effect."""
         return [
             f"{name} has no effect. {self.removed.get(name, 'There is no such setting: remove it.')}"
-            for name in self._unknown(environ)
+            for name in self._unknown(environ, self.prefixes)
             if name in self.removed or not self._meant(name)
         ]
 
-    def _unknown(self, environ: Mapping[str, str]) -> Iterator[str]:
+    def _unknown(self, environ: Mapping[str, str], prefixes: tuple[str, ...]) -> Iterator[str]:
         for name, value in sorted(environ.items()):
-            is_ours = name.startswith(self.prefixes) and not name.startswith(self.foreign)
+            is_ours = name.startswith(prefixes) and not name.startswith(self.foreign)
             if is_ours and value and not is_injected(name, value) and name.removesuffix("_FILE") not in self.known:
                 yield name
 
     def _meant(self, name: str) -> str:
-        names = sorted(each for known in self.known for each in (known, f"{known}_FILE"))
-        distance, meant = min((_distance(name, each), each) for each in names)
+        names = (each for known in self.known for each in (known, f"{known}_FILE"))
+        alike = ((_distance(name, each), each) for each in names if abs(len(each) - len(name)) <= _MISSPELT)
+        distance, meant = min(alike, default=(_MISSPELT + 1, ""))
         return meant if distance <= _MISSPELT else ""
 
 

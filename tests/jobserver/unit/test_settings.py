@@ -47,13 +47,14 @@ def test_every_setting_is_described() -> None:
 
 
 def test_all_errors_are_listed_at_once() -> None:
-    listed = faults(REPOSITORY="", API_KEY="", EDITOR="command", PORT="x", AUTHOR="nobody")
+    listed = faults(REPOSITORY="", API_KEY="", EDITOR="command", PORT="x", AUTHOR="nobody", TIME_LIMIT="10m")
     assert [fault.removeprefix(PREFIX).partition(": ")[0] for fault in listed] == [
         "API_KEY is missing",
         "AUTHOR must look like Name <address@example.com>",
         "COMMAND is missing",
         "PORT must be a valid integer",
         "REPOSITORY is missing",
+        "TIME_LIMIT must be in seconds, or like PT30M or P7D",
     ]
 
 
