@@ -304,6 +304,35 @@ async def test_a_worker_that_cannot_renew_ends_its_agent_before_its_lease_is_ove
     assert await attempts(world) == [1], "an outage is nobody's attempt"
 
 
+async def test_a_worker_does_not_begin_again_what_it_is_still_ending(workers: Workers) -> None:
+    """Both would work in the job's folder."""
+    world, first, ending = workers.world, workers.first, Gate()
+    ending.hold()
+
+    async def edits(task: EditTask, progress: EditProgress) -> None:
+        if len(first.prompts) == 1:
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                await ending()
+        await append_prompt(task, progress)
+
+    world.editor.script = edits
+    job = await world.submit("one")
+    await until(lambda: _holds(first.prompts))
+    first.fall_asleep()
+    first.hurried = LEASE * 0.7
+    await asyncio.wait_for(ending.reached.wait(), AT_ONCE)
+    for _ in range(3):
+        world.runner.wake(job.id)
+        await asyncio.sleep(0.1)
+    assert first.prompts == ["one"]
+    first.queue.is_cut_off = False
+    ending.let_go()
+    assert (await world.ended(job.id)).status is Status.COMPLETED
+    assert first.prompts == ["one", "one"]
+
+
 async def test_a_stop_reaches_a_worker_in_another_process(workers: Workers) -> None:
     world = workers.world
     workers.first.editing.hold()
