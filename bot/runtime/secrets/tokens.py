@@ -31,7 +31,7 @@ PREFIXES = {
         "fm1r_ fm2_ glc_ hcaik_ hf_ key- live_ lsv2_pt_ lsv2_sk_ LTAI napi_ NRAK- NRII- NRJS- ops_eyJ oy2 p8e- pat "
         "pat-eu1- pat-na1- PMAK- pscale_oauth_ pscale_pw_ pscale_tkn_ pul- rubygems_ s-s4t2af- s-s4t2ud- sat. sbp_ "
         "sc_ SG. sgp_ shippo_ shpat_ shpca_ shppa_ shpss_ signkey- SK sk-lf- sm_aat_ sm_pat_ sm_sat_ sntrys_ sntryu_ "
-        "sqa_ sqp_ squ_ test_")),
+        "sqa_ sqp_ squ_ test_ lin_api_")),
 }  # fmt: skip
 """Rules by their names: what they find, and the prefixes of its values. Tokens that look random need no prefix here."""
 _IN_BASE64 = frozenset(
