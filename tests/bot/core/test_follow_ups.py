@@ -35,6 +35,7 @@ from bot.notices.answers import HelpRequested, StatusRequested
 from bot.notices.job import JobFailed, JobFinished
 from bot.notices.notice import Reaction
 from bot.notices.questions import ReplyHeld
+from bot.notices.requests import RequestRejected
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
@@ -363,6 +364,26 @@ async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: s
     world.restart("two")
     await world.reply(ts, "Three", at(3), wait=60)
     assert world.job_api.messages[JOB] == ["\n\n".join(written), "Three"]
+
+
+async def test_what_a_process_learns_once_another_one_took_over_changes_nothing(world: CoreWorld, ts: str) -> None:
+    """The other one has the newer answer."""
+    world.configure(idempotent=True)
+    await write(world, ts, ("One", 1))
+    being_sent, send = await world.claim(world.request_sender), world.job_api.send_message
+
+    async def late(*_: object) -> Job:
+        world.job_api.send_message = send  # type: ignore[method-assign]  # the fake's own
+        world.clock.advance(31)
+        world.restart("two")
+        await world.settle()
+        raise JobApiRejected("no")
+
+    world.job_api.send_message = late  # type: ignore[method-assign, assignment]  # the fake's own
+    await being_sent.process(wait=30)
+    assert world.job_api.messages[JOB] == ["One"]
+    assert not world.chat.posted_as(RequestRejected)
+    assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
 
 
 async def test_a_process_paused_past_its_lease_releases_merged_replies(world: CoreWorld, ts: str) -> None:

@@ -479,3 +479,15 @@ async def test_pages_that_change_though_their_plan_was_dropped_are_told_of_witho
     await world.show("completed", LINK, plan(state=ProposalState.SUPERSEDED), wait=60)
     (found,) = world.chat.posted_as(PullRequestFound)
     assert "Only a plan" not in found.tell(MessageContext(), await world.thread(ts)).words
+
+
+async def test_a_press_that_did_not_arrive_starts_nothing_after_a_stop(world: CoreWorld, ts: str) -> None:
+    world.job_api.cancels = True
+    await world.press_card(START, ts, BEN, "plan-1", key="press")
+    world.clock.advance(2)
+    being_sent = await world.claim(world.request_sender)
+    await world.press_card(RequestKind.STOP, ts, key="stop")
+    world.job_api.faults_of["send_message"] = [JobApiUnreachable("away")]
+    await being_sent.process(wait=60)
+    assert world.job_api.messages[JOB] == []
+    assert (await end_of(world, ts), told(world)) == (ProposalEnd.STOPPED, [(BEN.id, ProposalEnd.STOPPED)])
