@@ -69,9 +69,8 @@ async def check_editor(
     """Yields findings until something is missing that the other checks need. It runs an agent's turn with its model."""
     match settings.editor:
         case "builtin":
-            yield SetupFinding(
-                "editor", is_ok=True, message="the demo's, which knows four things. For an agent, set AGENT"
-            )
+            words = f"the demo's, which knows four things. For an agent, set {PREFIX}AGENT"
+            yield SetupFinding("editor", is_ok=True, message=words)
         case "command":
             yield installed(settings.command, "")
         case "agent":

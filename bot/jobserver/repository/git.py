@@ -55,6 +55,11 @@ _REASONS = (
     (("Could not resolve host", "Failed to connect", "Connection refused", "Connection timed out",
       "Connection reset", "Empty reply from server", "early EOF", "unexpected disconnect"),
      "the repository's host cannot be reached: check the network and its address, then try again"),
+    (("dubious ownership",),
+     ("the repository's directory belongs to another user, and git reads it only for its owner: give it to the user of "
+     "this server (chown -R), or run the server as its owner")),
+    (("does not appear to be a git repository",),
+     "there is no git repository: check the directory or address, and that the server's user may read it"),
 )  # fmt: skip
 """Phrases in the output of git or a code host, and the reasons that they indicate.
 

@@ -254,7 +254,7 @@ async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(
     result = await world.set_up(typed="\n".join(typed) + "\n", **given)
     assert result.exit_code == 0, result.output
     wanted = [
-        "does not appear to be a git repository",
+        "there is no git repository: check the directory or address",
         "it can be read, and jobs start from main",
         "there is no program no-such-agent here",
         "each with a name without a colon",

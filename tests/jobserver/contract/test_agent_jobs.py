@@ -139,7 +139,7 @@ def test_the_check_exits_with_1_if_an_agent_does_not_work(tmp_path: Path, script
             "FAIL installed      there is no program /nothing/here here",
         ),
         ({"EDITOR": "command", "COMMAND": sys.executable}, f"ok   installed      {sys.executable}"),
-        ({}, "ok   editor         the demo's, which knows four things. For an agent, set AGENT"),
+        ({}, "ok   editor         the demo's, which knows four things. For an agent, set PAGEHAND_JOBSERVER_AGENT"),
     ],
 )
 def test_the_check_works_without_an_agent(tmp_path: Path, given: dict[str, str], said: str) -> None:

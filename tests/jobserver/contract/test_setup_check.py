@@ -81,7 +81,7 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "name", "words"),
     [
-        ({"repository": "/no/such/place"}, "repository", ""),
+        ({"repository": "/no/such/place"}, "repository", "there is no git repository"),
         ({"repository": "http://127.0.0.1:9/docs.git"}, "repository", "the repository's host cannot be reached"),
         ({"base_branch": "trunk"}, "repository", "it has no branch trunk: set PAGEHAND_JOBSERVER_BASE_BRANCH"),
         ({"data_directory": Path("/proc/data")}, "data", "/proc/data cannot be written"),

@@ -131,6 +131,8 @@ def test_repositories_that_cannot_be_at_github_are_refused(address: str) -> None
          "remote: - Commits must have verified signatures.\n"), "Commits must have verified signatures."),
         ("error: RPC failed; HTTP 301 curl 22 The requested URL returned error: 301", "another address now"),
         ("fatal: unable to access 'the repository/': Could not resolve host: git.example.com", "cannot be reached"),
+        (("fatal: detected dubious ownership in repository at 'the repository'\nTo add an exception for this "
+         "directory, call:\n\n\tgit config --global --add safe.directory the repository\n"), "chown -R"),
     ],
 )  # fmt: skip
 def test_the_hosts_message_is_explained(errors: str, words: str) -> None:
