@@ -95,9 +95,10 @@ class Worker:
         world.runner.queue = self.queue
         world.runner.monotonic = lambda: asyncio.get_running_loop().time() + self.hurried.total_seconds()
 
-    async def _edit(self, task: EditTask, progress: EditProgress) -> None:
+    async def _edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         await self.editing()
         await append_prompt(task, progress)
+        return EditResult(summary=f"I noted {task.prompt}.")
 
     def fall_asleep(self, *, is_counted: bool = False) -> None:
         """It does not find out that its lease is over; unless its clock counts the sleep, and it can look."""
@@ -223,6 +224,7 @@ async def test_one_that_sleeps_while_it_pushes_adds_no_second_commit(workers: Wo
     done = await world.ended(job.id)
     gate.let_go()
     assert (done.status, done.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
+    assert details(done).summary == "I noted one."
     assert world.subjects(branch).count("one") == 1
     assert world.notes(branch) == "one\n"
     assert second.prompts == (["one"] if moment == "before" else []), "what is pushed is not done again"
