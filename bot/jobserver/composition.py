@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import shutil
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +31,7 @@ from bot.jobserver.project import (
     open_project,
 )
 from bot.jobserver.pull_requests.local.local_pull_requests import project_of
+from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
@@ -215,7 +215,7 @@ class Composition:
             with contextlib.suppress(FileNotFoundError):
                 mirror.rename(mirror_of(self._data, owner))
         for folder in folders:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(remove, folder)
 
     async def _follow(self, shared: Shared) -> None:
         """Follows the file of the projects; never returns."""

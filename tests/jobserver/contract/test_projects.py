@@ -349,6 +349,7 @@ async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path) -> None:
             connection.executescript((OF_1_0_0 / f"{name}.sql").read_text())
             connection.execute(f"PRAGMA user_version = {7 if name == 'jobs' else 0}")
     git(data, "clone", "--quiet", "--bare", str(many.repositories["docs"]), "mirror.git")
+    (data / "copies").symlink_to(tmp_path)
     many.write(site=SITE)
     with pytest.raises(JobServerError, match="its jobs are the project docs's, which is not served"):
         await JobServer(many.settings()).start()
@@ -358,7 +359,7 @@ async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path) -> None:
     many.write(site=SITE, docs=DOCS)
     async with started(many):
         assert (data / "mirrors" / "docs.git" / "HEAD").exists()
-        assert not (data / "mirror.git").exists()
+        assert not [name for name in ("mirror.git", "copies") if (data / name).exists()]
         assert (await many.client.get(f"{many.url}/pulls/2")).headers["Location"] == "/docs/pulls/2"
         assert "/docs/pulls/2" in (await many.client.get(f"{many.url}/docs/pulls")).text
         job = (await many.call(KEY, "GET", "docs/job/0000000000000001")).json()
