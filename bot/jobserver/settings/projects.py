@@ -7,6 +7,7 @@ read again when it changes; one that is not valid changes nothing.
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +131,13 @@ class Projects:
         given = {PREFIX + setting.upper(): value for setting, value in {**own, "project_id": name}.items()}
         try:
             # The process's own token, so that it is read again in one place.
-            return JobServerSettings.from_environment(variables | given, (), metrics_token=self.process.metrics_token)
+            found = JobServerSettings.from_environment(variables | given, (), metrics_token=self.process.metrics_token)
         except ConfigError as error:
             raise ConfigError([f"project {name}: {_as_in_table(fault, replaced)}" for fault in error.faults]) from None
+        for secret in found.rotating_secrets:
+            if secret.file and (setting := _as_in_table(secret.file.setting, replaced)) != secret.file.setting:
+                secret.file = replace(secret.file, setting=f"{setting} of project {name}")
+        return found
 
     def _hide_secrets(self) -> None:
         for settings in self.current.values():

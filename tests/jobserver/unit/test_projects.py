@@ -16,6 +16,7 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.records import InstructionBacklog
+from bot.runtime import rotating_secrets
 
 KEY, OTHER_KEY = "planted-key-of-sixteen", "planted-key-of-another"
 DOCS = f'[projects.docs]\nrepository = "/srv/docs.git"\napi_key = "{KEY}"\n'
@@ -184,6 +185,15 @@ def test_a_change_that_is_not_valid_waits_until_it_is(tmp_path: Path, caplog: py
     file.write_text(SITE)
     assert projects.look()
     assert list(projects.current) == ["site"]
+
+
+def test_whose_key_file_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rotating_secrets, "LOOK_EVERY", 0.0)
+    (tmp_path / "key").write_text(OTHER_KEY)
+    projects = read(tmp_path, DOCS + SITE.replace(f'api_key = "{OTHER_KEY}"', 'api_key_file = "key"'))
+    (tmp_path / "key").unlink()
+    warning = projects.current["site"].api_key.warning()
+    assert warning.startswith("The file that api_key_file of project site names cannot be read")
 
 
 def test_each_setting_is_the_processs_or_a_projects() -> None:
