@@ -184,4 +184,4 @@ def setting_names() -> SettingNames:
         "TRUSTED_PROXIES": "Wrong keys are no longer counted by address: remove it.",
     }
     words_of_removed = {f"{PREFIX}{name}": words for name, words in removed.items()}
-    return SettingNames(variable_names(JobServerSettings), (PREFIX,), near="PAGEHAND_", removed=words_of_removed)
+    return SettingNames(variable_names(JobServerSettings), (PREFIX,), near="PAG", removed=words_of_removed)

@@ -162,7 +162,8 @@ class Config(JobApiVariables, SchedulerVariables):
 def setting_names(environ: Mapping[str, str]) -> SettingNames:
     """Returns the names of the bot's variables; those of the projects' keys are somebody's choice."""
     known = variable_names(Config) | {CONFIGURATION_TOKEN} | key_variables(environ)
-    return SettingNames(known, ("PAGEHAND_", "JOB_API_"), "PAGEHAND_JOBSERVER_", {"PAGEHAND_PORT": "Set PORT instead."})
+    removed = {"PAGEHAND_PORT": "Set PORT instead."}
+    return SettingNames(known, ("PAGEHAND_", "JOB_API_"), "PAGEHAND_JOBSERVER_", removed, near="PAG")
 
 
 def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:

@@ -366,7 +366,9 @@ def test_the_job_server_judges_its_own_names() -> None:
     with pytest.raises(ConfigError, match="PAGEHAND_JOBSERVER_PATH is unknown: is PAGEHAND_JOBSERVER_PATHS meant"):
         read_projects(JOB_SERVER | {"PAGEHAND_JOBSERVER_PATH": "docs/**", "PAGEHAND_ADMNI": "U0123ABCD"})
     with pytest.raises(ConfigError, match="PAGEHAND_JOBSEVER_PORT is unknown: is PAGEHAND_JOBSERVER_PORT meant"):
-        read_projects(JOB_SERVER | {"PAGEHAND_JOBSEVER_PORT": "8766"})
+        read_projects(JOB_SERVER | {"PAGEHAND_JOBSEVER_PORT": "8766", "PAGER": "less"})
+    with pytest.raises(ConfigError, match="PAGHEAND_KEEP_DAYS is unknown: is PAGEHAND_KEEP_DAYS meant"):
+        load(COMPLETE | {"PAGHEAND_KEEP_DAYS": "30", "PAGER": "less"})
     removed = {"PAGEHAND_JOBSERVER_LOGIN_LASTS": "7d", "PAGEHAND_JOBSERVER_TRUSTED_PROXIES": "10.0.0.1"}
     read_projects(JOB_SERVER | removed)
     login, proxies = job_server_names().warnings(removed | {"PAGEHAND_SOMETHING_ELSE": "1"})
