@@ -101,6 +101,11 @@ class ActionAnswer(Enum):
         "How the agent works wasn't changed: the job was already sent. `!stop` ends it; `!new` starts another one."
     )
     """An edit changes how the agent is to work on a job that was already sent."""
+    TAKEN_BACK_BY_OPTIONS = (
+        "Your edit took the job back: I can't read its options. Write each once, before the task, such as `plan:` or "
+        "`model:NAME`."
+    )
+    """An edit gives a job that was not sent yet options that cannot be read."""
     SENT_BEFORE_DELETED = (
         "The agent already has the message that you deleted or took back. Reply with what it should do instead."
     )

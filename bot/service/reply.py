@@ -197,6 +197,9 @@ async def _revise_start(
     if after.state is RequestState.WITHDRAWN:
         await keep_followed(tx, thread)
         await end_start(tx, thread, start, Problem.WITHDRAWN)
+        if has_wrong_option(reply.text) and not reply.withdrawn:
+            told = ActionAnswered(start.person_id, ActionAnswer.TAKEN_BACK_BY_OPTIONS)
+            await tx.notices.add(thread.id, NewNotice(ActionAnswered.key_of_project(after), told))
     elif after.held_because and after.text != start.text:
         await ask(tx, after)
     elif reopened:

@@ -169,13 +169,13 @@ async def test_an_edit_of_the_request_changes_its_mode_until_it_is_sent(world: C
 
 
 async def test_options_that_cannot_be_read_start_nothing_in_a_thread_of_people(world: CoreWorld) -> None:
-    """Whoever received it tells its writer; an edit to such options takes the job back."""
+    """Whoever received it tells its writer; an edit to such options takes the job back, and says so."""
     world.job_api.modes = True
     mention = Reply(ANA, "C1", "1.0", "2.0", "mode: paln Do it", mentions_us=True)
     assert not await world.receive(mention, wait=60)
     assert await world.receive(replace(mention, message_ts="3.0", text="Do it"))
     await world.revise(replace(mention, message_ts="3.0", edited_at="4.0"), wait=60)
-    assert sent(world) == []
+    assert (sent(world), world.chat.answers()) == ([], ["taken_back_by_options"])
 
 
 async def test_a_reply_that_is_sent_again_keeps_its_mode(world: CoreWorld) -> None:
