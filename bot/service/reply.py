@@ -182,8 +182,9 @@ async def _revise_start(
     """
     options, prompt = asked_in(reply)
     to_us = start.way_in is WayIn.DIRECT_MESSAGE or reply.mentions_us or reply.word is ThreadWord.NEW
-    still_asks = to_us and not has_wrong_option(reply.text)
-    gone = reply.withdrawn or (edits.certainly_unsent(start) and not still_asks)
+    is_wrong = has_wrong_option(reply.text)
+    unasked = edits.certainly_unsent(start) and (is_wrong or not to_us)
+    gone = reply.withdrawn or unasked or (is_wrong and start.state is RequestState.SENDING)  # which may come back
     after = edits.revised(start, replace(reply, text="" if gone else prompt, withdrawn=gone))
     if after == start:
         return
@@ -197,7 +198,7 @@ async def _revise_start(
     if after.state is RequestState.WITHDRAWN:
         await keep_followed(tx, thread)
         await end_start(tx, thread, start, Problem.WITHDRAWN)
-        if has_wrong_option(reply.text) and not reply.withdrawn:
+        if is_wrong and not reply.withdrawn:
             told = ActionAnswered(start.person_id, ActionAnswer.TAKEN_BACK_BY_OPTIONS)
             await tx.notices.add(thread.id, NewNotice(ActionAnswered.key_of_project(after), told))
     elif after.held_because and after.text != start.text:

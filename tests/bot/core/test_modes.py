@@ -178,6 +178,18 @@ async def test_options_that_cannot_be_read_start_nothing_in_a_thread_of_people(w
     assert (sent(world), world.chat.answers()) == ([], ["taken_back_by_options"])
 
 
+async def test_a_start_that_comes_back_with_options_that_cannot_be_read_is_taken_back(world: CoreWorld) -> None:
+    mention = Reply(ANA, "C1", "1.0", "3.0", "Do it", mentions_us=True)
+    await world.receive(mention)
+    await world.prepare()
+    await world.step(world.outbox)
+    being_sent = await world.claim(world.request_sender)
+    await world.revise(replace(mention, edited_at="4.0", text="mode: paln Do it"))
+    world.job_api.faults_of["create"] = [JobApiUnreachable("away")]
+    await being_sent.process(wait=60)
+    assert world.job_api.created == []
+
+
 async def test_a_reply_that_is_sent_again_keeps_its_mode(world: CoreWorld) -> None:
     """A job API that runs a repeated key once compares the whole call."""
     world.job_api.modes = world.idempotent = True
