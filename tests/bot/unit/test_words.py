@@ -34,6 +34,7 @@ PUT_TOGETHER = frozenset(
         "_ask",
         "_capital",
         "_lines",
+        "_facts",
         "joined",
         "word_meant",
         "tell",

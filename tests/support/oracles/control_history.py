@@ -239,8 +239,19 @@ class LineVerdict(ControlHistory):
         if not said & wanted:
             yield f"unsaid: {line} was taken as a {taken[0].operation}, and its writer said {said or 'nothing'}"
         job = self.jobs[taken[0].job_id]
-        if (job.thread.channel_id, job.thread.requester_id) != (line.channel_id, line.person.id):
+        if not any(
+            (thread.channel_id, thread.requester_id) == (line.channel_id, line.person.id)
+            for thread in self._with_followed(job.thread)
+        ):
             yield f"unsaid: {line} went to {job.call.job_id}, which is not its writer's"
+
+    def _with_followed(self, thread: Thread) -> Iterator[Thread]:
+        """Yields a job's thread, and those of the jobs before it, which others may have retried."""
+        threads = {job.thread.id: job.thread for job in self.jobs.values()}
+        following: Thread | None = thread
+        while following is not None:
+            yield following
+            following = threads.get(following.follows)
 
     def _answers_about(self, line: Message) -> set[RequestKind]:
         return {

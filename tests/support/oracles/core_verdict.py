@@ -361,10 +361,11 @@ class Verdict:
         return by_itself + sum(call.operation == "cancel" and call.job_id in jobs for call in calls)
 
     def _may_be_left_out(self, keys: Collection[str], told: Collection[str]) -> bool:
-        """A start may be left out if lines are held and the end of its round or a later one was announced; an end
-        never. A channel in ends-only mode gets no starts.
+        """A start may be left out if lines are held and the end of its round or a later one was announced, or a plan,
+        which ends a round, too; an end never. A channel in ends-only mode gets no starts.
         """
-        last = max((_round(key) for key in told if key.endswith(_ENDS)), default=-1) if self.outside.hold_back else -1
+        ended = max((_round(key) for key in told if key.endswith(_ENDS)), default=-1)
+        last = ended + sum(key.startswith("plan/") for key in told) if self.outside.hold_back else -1
         begins = [key.endswith(_BEGINNINGS) or _STATUS in key for key in keys]
         return all(begins) and all(_round(key) <= last for key in keys)
 
