@@ -90,10 +90,10 @@ def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:
 
 
 def project_too_late(request: Request, settled: ThreadOptions, said: Options) -> NewNotice | None:
-    """Returns the answer to an edit that names another project, or another way to work, after the job was sent; None
-    for any other edit.
+    """Returns the answer to an edit that names another project, or another way to work, once the job is being sent;
+    None for any other edit.
     """
-    if request.state is not RequestState.ACCEPTED:
+    if request.state not in {RequestState.SENDING, RequestState.UNCERTAIN, RequestState.ACCEPTED}:
         return None
     same = said.project.casefold() in {"", settled.project_said.casefold()}
     if said.agent != settled.agent:

@@ -178,16 +178,22 @@ async def test_options_that_cannot_be_read_start_nothing_in_a_thread_of_people(w
     assert (sent(world), world.chat.answers()) == ([], ["taken_back_by_options"])
 
 
-async def test_a_start_that_comes_back_with_options_that_cannot_be_read_is_taken_back(world: CoreWorld) -> None:
+@pytest.mark.parametrize(
+    ("text", "told", "created"), [("mode: paln Do it", [], []), ("plan: Do it", ["sent_as_asked"], ["Do it"])]
+)
+async def test_a_start_whose_options_are_edited_while_it_is_sent_and_that_comes_back(
+    world: CoreWorld, text: str, told: list[str], created: list[str]
+) -> None:
+    """It is taken back if they cannot be read; otherwise its person knows that they don't count."""
     mention = Reply(ANA, "C1", "1.0", "3.0", "Do it", mentions_us=True)
     await world.receive(mention)
     await world.prepare()
     await world.step(world.outbox)
     being_sent = await world.claim(world.request_sender)
-    await world.revise(replace(mention, edited_at="4.0", text="mode: paln Do it"))
+    await world.revise(replace(mention, edited_at="4.0", text=text))
     world.job_api.faults_of["create"] = [JobApiUnreachable("away")]
     await being_sent.process(wait=60)
-    assert world.job_api.created == []
+    assert (world.chat.answers(), world.job_api.created) == (told, created)
 
 
 async def test_a_reply_that_is_sent_again_keeps_its_mode(world: CoreWorld) -> None:
