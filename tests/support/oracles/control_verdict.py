@@ -24,6 +24,10 @@ from bot.notices.notice import Reaction
 HOUR = 3_600.0
 _REPEATED = {"started_again", "project_switched", "sent_again", "new_words_sent"}
 """Answers that repeat an action."""
+_SHOWN_ON_ITS_PLAN = {
+    (kind, RequestState.ACCEPTED) for kind in (RequestKind.ACCEPT_PROPOSAL, RequestKind.DROP_PROPOSAL)
+}
+"""Presses below a plan whose answer is its post, which `Proposals` compares in the end."""
 
 
 class ControlVerdict(LineVerdict):
@@ -292,6 +296,9 @@ class ControlVerdict(LineVerdict):
             *(f"{each}/cannot_post" for each in own),
         )
         if any(key.endswith(answers) or any(f"/{each}/" in key for each in own) for key in self.notices):
+            return True
+        pressed = self.rows.get(request_id(press.key))
+        if pressed is not None and (pressed["kind"], pressed["state"]) in _SHOWN_ON_ITS_PLAN:
             return True
         row = next((self.rows[each] for each in own if each in self.rows and self.rows[each]["kind"] == "stop"), None)
         if row is None:
