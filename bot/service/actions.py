@@ -31,7 +31,7 @@ from bot.notices.answers import (
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged, ToPerson
 from bot.service import following_jobs, proposals
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
-from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words, was_stopped_since
+from bot.service.follow_up import ask, ask_again, checked, explain, obstacle, release, send_new_words, was_stopped_since
 from bot.service.following_jobs import ActionTerms
 from bot.service.reply import catch_up
 from bot.service.start import record_start
@@ -208,7 +208,8 @@ async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: 
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
     if asked_about is not None and asked_about.may_be_job and action.kind is not RequestKind.SEND_ALL_HELD:
-        return await _direct_message(tx, thread, action, lines_with(asked_about, waiting))
+        lines = await _on_its_side_of_stops(tx, asked_about, lines_with(asked_about, waiting))
+        return await _direct_message(tx, thread, action, lines)
     if action.kind is RequestKind.DISCARD_HELD:
         return await _discard(tx, held)
     job = await following_jobs.alive(tx.threads, thread)
@@ -238,6 +239,19 @@ async def _do_late(tx: RequestTransaction, job: Thread, late: Request, press: Re
     now = new_request(job, late.kind, f"{press.source_key}/now", press.person, late.text, way_in=WayIn.BUTTON)
     await tx.requests.add(replace(now, written_at=press.asked_at, recorded_at=tx.now))
     return None
+
+
+async def _on_its_side_of_stops(
+    tx: RequestTransaction, asked_about: Request, lines: Sequence[Request]
+) -> Sequence[Request]:
+    """Returns the lines without those that arrived late and were written before a stop that came before the one that
+    was asked about: a stop withdraws what was written before it, so they are asked about by themselves.
+    """
+    stops = [stop.written_at for stop in await tx.requests.stops(asked_about.thread_id)]
+    apart = [line for line in lines if any(line.written_at < stop < asked_about.written_at for stop in stops)]
+    for line in apart:
+        await ask(tx, line)
+    return [line for line in lines if line not in apart]
 
 
 async def _direct_message(

@@ -187,6 +187,17 @@ async def test_lines_written_in_one_go_are_added_together(working: CoreWorld) ->
     assert working.job_api.messages == {"job-1": ["And the manual", "And its index"]}
 
 
+async def test_a_line_from_before_a_stop_is_asked_about_by_itself(working: CoreWorld) -> None:
+    """It arrives after the stop, and after the line that the question is about."""
+    await in_thread(working, ThreadWord.STOP, "1700000111.000200")
+    await write_line(working, "And the guides", SOON)
+    await write_line(working, "Fix the manual", LATER[0])
+    assert asked(working) == ["And the guides"]
+    await answer(working, ADD)
+    assert "Fix the manual" not in str(working.job_api.messages)
+    assert asked(working) == ["And the guides", "Fix the manual"]
+
+
 async def test_deleting_a_line_in_between_leaves_no_line_without_a_question(working: CoreWorld) -> None:
     between, last = "1700000114.000200", "1700000118.000200"
     for text, at in (("one", LATER[0]), ("two", between), ("three", last)):

@@ -126,11 +126,14 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         """Sends every waiting line to the job above if that accepts it; otherwise the line becomes a job at once. Lines
         of an outsider, who may not answer, keep waiting.
         """
-        for number, question in enumerate(self.outside.chat.private_as(JobOrReplyAsked)):
+        number = 0
+        while number < len(asked := self.outside.chat.private_as(JobOrReplyAsked)):  # an answer may make another one
+            question = asked[number]
             for kind in (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD)[number % 2 :]:
                 self.press(self.person(question.person_id), kind, 0, argument=question.request_id)
                 self.settle_down()
                 self.advance(3_700.0)
+            number += 1
         waiting = [row for row in self.rows("requests") if row["state"] == "awaiting_person"]
         lines = [row for row in waiting if row["way_in"] == "direct_message" and row["kind"] == "follow_up"]
         assert not [row for row in lines if row["person_id"] != EVA.id]
