@@ -423,6 +423,7 @@ LIMITED = OutageStarted(Problem.RATE_LIMITED, "asks to wait", "100 <an> hour", 1
         (rejected(RejectionReason.API, START, "prompt is <empty>"), [">prompt is &lt;empty&gt;"]),
         (CardNotPosted("U0ANA", "channel_not_found"), ["`/invite` <@U0BOT>", ">Fix it"]),
         (CardNotPosted("U0ANA", "restricted_action"), ["restricted_action"]),
+        (CardNotPosted("U0ANA", "thread_not_found"), ["the thread is gone", ">Fix it"]),
         (ContextCut("U0ANA", ("a&b.png",)), [f"{NOT_ALL}Only a link, not the content: a&amp;b.png."]),
         (
             ContextCut("U0ANA", name_only=("<c>.pdf", "")),
