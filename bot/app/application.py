@@ -71,6 +71,9 @@ class Role(Enum):
 STOP_TIMEOUT = 7.5
 """Seconds that work in progress has to finish when the process is asked to stop."""
 
+_ACKNOWLEDGED_WITHIN = 0.01
+"""Seconds after a commit in which Slack gets its acknowledgement. The senders wait for it, or they would delay it."""
+
 Receiver = SocketReceiver | HttpReceiver
 
 
@@ -176,7 +179,7 @@ class App:
 
     def _wake_senders(self) -> None:
         if self._scheduler is not None:
-            self._scheduler.wake_senders()
+            asyncio.get_running_loop().call_later(_ACKNOWLEDGED_WITHIN, self._scheduler.wake_senders)
 
     async def _release(self) -> None:
         """Releases rows that were claimed but not started, and notes that this process listens no more."""
