@@ -25,10 +25,10 @@ async def record_start(tx: RecordingTransaction, asked: NewJob) -> bool:
         before = await newest_in(tx.threads, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
         if before is not None and asked.way_in not in _FROM_WITHIN_THE_THREAD and not _begins_the_thread(asked):
             return False
-        if await tx.threads.get(request_id(asked.source_key)):
-            return False
         if await _record(tx, asked, before):
             return True
+        if await tx.threads.get(request_id(asked.source_key)):
+            return False
     return False
 
 
