@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
@@ -31,7 +32,7 @@ from bot.notices.notice import (
     read,
     written,
 )
-from bot.queue.columns import storable_json
+from bot.queue.columns import storable, storable_json
 from bot.store.schema.tables import early_replies, notices, pull_requests, requests, threads
 
 T = TypeVar("T")
@@ -50,9 +51,13 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
     return _ADAPTERS[kind]
 
 
+_dumps = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+
+
 def json_text(value: Any) -> str:
     """Returns a JSON value as text that any database can store."""
-    return json.dumps(storable_json(value), ensure_ascii=False, separators=(",", ":"))
+    text = _dumps(value)
+    return _dumps(storable_json(value)) if "\\u0000" in text or storable(text) != text else text
 
 
 def json_of(value: object) -> str:
