@@ -9,6 +9,7 @@ import asyncio
 import logging
 import socket
 import time
+import traceback
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -324,6 +325,9 @@ async def _track_request(request: web.Request, handler: Handler) -> web.StreamRe
     connection.request_started(request)
     try:
         return await handler(request)
+    except ConnectionError as error:
+        traceback.clear_frames(error.__traceback__)  # they hold the body, in a cycle that waits for the collector
+        raise
     finally:
         connection.request_answered()
 
