@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from datetime import datetime
 from pathlib import Path
 
 import asyncpg
@@ -30,8 +29,6 @@ from support.servers.postgres import PostgresServer, postgres_server
 from support.worlds import jobserver_world
 from support.worlds.jobserver_process import PAGEHAND, JobServerProcess, job_server_process
 from support.worlds.jobserver_world import JOB, make_bare
-
-from bot.jobserver.store.claims import LEASE
 
 LIBRARIES = (
     "aiohttp.web", "asyncpg", "click", "cryptography.hazmat.primitives.ciphers.aead", "h11", "jinja2", "jwt",
@@ -46,7 +43,18 @@ STARTS = 25
 GETS = 200
 PAUSE_S = 0.02
 WAIT_S = 3600.0
-_TAKEN = "SELECT created_at, claimed_until FROM instructions WHERE job_id = ANY($1::text[])"
+_NOTE_CLAIMS = """
+CREATE TABLE claims (number integer, claimed_at timestamptz);
+CREATE FUNCTION note_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO claims VALUES (NEW.number, clock_timestamp()); RETURN NULL; END
+$$;
+CREATE TRIGGER claimed AFTER UPDATE ON instructions FOR EACH ROW
+    WHEN (OLD.state = 'queued' AND NEW.state = 'running') EXECUTE FUNCTION note_claim();
+"""
+_CLAIMED = """
+SELECT 1000 * extract(epoch FROM claimed_at - created_at::timestamptz)::float AS milliseconds
+FROM instructions JOIN claims USING (number)
+"""
 
 
 async def all_done(server: JobServerProcess, count: int) -> float:
@@ -62,15 +70,14 @@ async def all_done(server: JobServerProcess, count: int) -> float:
 
 async def milliseconds_to_start(api: JobServerProcess, url: str) -> list[float]:
     """From a job's record to its claim, by the database's clock."""
-    jobs = []
-    for number in range(STARTS):
-        jobs.append(await api.create(f"Add a page called Start {number} with the text: A lamp."))
-        await api.ended(jobs[-1])
     connection = await asyncpg.connect(url)
-    rows = await connection.fetch(_TAKEN, jobs)
+    await connection.execute(_NOTE_CLAIMS)
+    for number in range(STARTS):
+        await api.ended(await api.create(f"Add a page called Start {number} with the text: A lamp."))
+    rows = await connection.fetch(_CLAIMED)
+    await connection.execute("DROP TRIGGER claimed ON instructions")
     await connection.close()
-    moments = [[datetime.fromisoformat(row[name]) for name in ("created_at", "claimed_until")] for row in rows]
-    return sorted((until - LEASE - created).total_seconds() * 1000 for created, until in moments)
+    return [row["milliseconds"] for row in rows]
 
 
 def cpu_of(server: JobServerProcess, *, with_children: bool = False) -> float:
