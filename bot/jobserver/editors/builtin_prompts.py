@@ -103,13 +103,13 @@ def parse(prompt: str) -> Deed | None:
 
 
 def _replace(prompt: str, found: re.Match[str]) -> Replace | None:
-    old, new = _part(prompt, found, "old"), _part(prompt, found, "new")
+    old, new = _part(prompt, found, "old").strip(), _part(prompt, found, "new").strip()
     is_bare = found["old_bare"] is not None or found["new_bare"] is not None
-    new = new.rstrip(".!?") if found["new_bare"] else new
+    new = new.rstrip(".,!?") if found["new_bare"] else new
     is_a_thing = found["which"].lower().endswith("the ")  # "the logo", not "the word logo"
     if is_bare and (found["verb"].lower() == "change" or is_a_thing):
         return None
-    return Replace(old, new) if old.strip() and old != new else None
+    return Replace(old, new) if old and old != new else None
 
 
 def _part(prompt: str, found: re.Match[str], name: str) -> str:

@@ -27,6 +27,8 @@ PROMPTS: dict[str, Deed | None] = {
     "please replace colour with color everywhere.": COLOUR,
     "Change the word “colour” to “color” in all the pages, please": COLOUR,
     "Replace «colour» with „color“": COLOUR,
+    "Replace «\u00a0colour\u00a0» with «\u00a0color\u00a0»": COLOUR,
+    "Replace colour with color, thanks": COLOUR,
     "Replace \uff02colour\uff02\u00a0with\u00a0'color'": COLOUR,
     "Hi! Can you replace `colour` by `color` in the docs?": COLOUR,
     "Replace 'don\u2019t' with 'do not'": Replace("don\u2019t", "do not"),
@@ -70,6 +72,7 @@ LEFT = (
     "```\ncolour\n```\n", "- ~~~sh\n  colour\n  ~~~\n", "`colour`", "``a ` colour``",
     "---\ncolour: x\n---\n", "+++\ncolour = 1\n+++\n", '{\n"colour": {"a": 1}\n}\n', "\ufeff---\ntitle: colour\n---\n",
     "---\r\ncolour: x\r\n---\r\n", "[x](colour)", "[x](a(colour).md)", "[x][colour]", "[x]: colour", ":colour:",
+    "[colour][]", "[colour] and [^colour]", "[[colour]]", '{\n"a": 1,\n"b": "colour"}\n',
     "https://colour", "<colour>", "<!-- colour -->", "<pre>colour</pre>", "{{ colour }}", "import x from 'colour'",
     "colours re-colour colour-blind docs/colour.md colour.py my_colour", "Colour",
 )  # fmt: skip
