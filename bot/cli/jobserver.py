@@ -182,6 +182,10 @@ def setting_names() -> SettingNames:
     removed = {
         "LOGIN_LASTS": "Reviewers no longer log in, their browser sends their name and key: remove it.",
         "TRUSTED_PROXIES": "Wrong keys are no longer counted by address: remove it.",
+        "SANDBOX_NETWORK": f"Remove it if it was false; if it was true, set {PREFIX}EGRESS=open instead.",
+        "PERMISSIONS": "Whatever an agent asks for beyond its copy's files is denied: remove it.",
+        "COMMITTER": f"Commits have one identity, {PREFIX}AUTHOR: remove it.",
+        "GITHUB_API_URL": "GitHub's API is at the address that belongs to the repository's: remove it.",
     }
     words_of_removed = {f"{PREFIX}{name}": words for name, words in removed.items()}
     return SettingNames(variable_names(JobServerSettings), (PREFIX,), near="PAG", removed=words_of_removed)

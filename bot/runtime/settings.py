@@ -88,7 +88,8 @@ class Settings(BaseSettings):
         name, field = next((name, field) for name, field in cls.model_fields.items() if key in {name, field.alias})
         what = _WORDS.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
         what = re.sub("^(Input|String) should", "must", what.partition(", unable to")[0])
-        return f"{variable_name(cls, name)} {what}: {field.description}"
+        sentence = f"{variable_name(cls, name)} {what}"
+        return sentence if what.endswith("\n") else f"{sentence}: {field.description}"
 
 
 class Environment(PydanticBaseSettingsSource):

@@ -374,6 +374,14 @@ def test_the_job_server_judges_its_own_names() -> None:
     login, proxies = job_server_names().warnings(removed | {"PAGEHAND_SOMETHING_ELSE": "1"})
     assert "LOGIN_LASTS has no effect. Reviewers no longer log in" in login
     assert "TRUSTED_PROXIES has no effect." in proxies
+    former = ("COMMITTER", "GITHUB_API_URL", "PERMISSIONS", "SANDBOX_NETWORK")
+    committer, address, permissions, network = job_server_names().warnings(
+        {f"PAGEHAND_JOBSERVER_{name}": "x" for name in former}
+    )
+    assert "PAGEHAND_JOBSERVER_AUTHOR" in committer
+    assert "address" in address
+    assert "denied" in permissions
+    assert "PAGEHAND_JOBSERVER_EGRESS=open" in network
 
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-planted-bot", "SLACK_APP_TOKEN": "xapp-planted-app"}
