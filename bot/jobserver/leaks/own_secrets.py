@@ -33,7 +33,8 @@ _SEPARATORS = bytes(range(33)) + b"\"'`\\,+\x7f"
 """What can separate the parts of a value: spaces, line breaks, string delimiters and operators in code."""
 _LONG_ENTITY = re.compile(r"&#\w{8,}")
 """No character has such a number, and Python reads no number of thousands of digits."""
-_ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4,5})\}?|x([0-9a-fA-F]{2})|([nrt]))")
+_HEX = "[0-9a-fA-F]"
+_ESCAPE = re.compile(rf"\\(?:u\{{0{{0,3}}({_HEX}{{1,5}})\}}|u({_HEX}{{4}})|U000({_HEX}{{5}})|x({_HEX}{{2}})|([nrt]))")
 _TAG = re.compile(r"<!--[^<>]{0,200}-->|<(/?(?:br|div|d[dt]|h[1-6]|hr|li|p|pre|t[dhr])\b)?[^<>]{0,200}>")
 _READ_AGAIN_S = 30.0
 _MOST_FILES, _LARGEST_FILE = 200, 200_000
@@ -80,7 +81,8 @@ def _without_escapes(text: str) -> str:
 
 
 def _character(escape: re.Match[str]) -> str:
-    return "\n" if escape[3] else chr(int(escape[1] or escape[2], 16))
+    *codes, is_line_end = escape.groups()
+    return "\n" if is_line_end else chr(int(next(filter(None, codes)), 16))
 
 
 def _without_tags(text: str) -> str:

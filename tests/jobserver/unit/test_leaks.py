@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+import re
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -39,6 +40,11 @@ FORMS: dict[str, Callable[[str], bytes]] = {
     "in entities": lambda text: "".join(f"&#{ord(sign)};" for sign in text).encode(),
     "in entities in entities": lambda text: "".join(f"&amp;amp;#x{ord(sign):X};" for sign in text).encode(),
     "in Unicode escapes": lambda text: "".join(f"\\u{ord(sign):04x}" for sign in text).encode(),
+    "with Unicode escapes before digits": lambda text: re.sub(
+        r"[^\d\s](?=\d)", lambda sign: f"\\u{ord(sign[0]):04x}", text
+    ).encode(),
+    "in Unicode escapes in braces": lambda text: "".join(f"\\u{{{ord(sign):x}}}" for sign in text).encode(),
+    "in long Unicode escapes": lambda text: "".join(f"\\U{ord(sign):08x}" for sign in text).encode(),
     "in bytes' escapes": lambda text: "".join(f"\\x{ord(sign):02X}" for sign in text).encode(),
     "with tags in it": lambda text: "<b></b>".join(text).encode(),
     "with escaped tags in it": lambda text: "&lt;x y=1&gt;".join(text).encode(),
