@@ -149,7 +149,6 @@ class ActionAnswered(ToPerson, kind="action_answered"):
     """
 
     quotes: ClassVar = ("text",)
-    words_by_answer: ClassVar = {answer: answer.value for answer in ActionAnswer}
     answer: Annotated[ActionAnswer, PlainSerializer(lambda answer: answer.stored)]
     text: str = ""
 

@@ -14,14 +14,14 @@ from bot.domain.people import JOBS_A_PAGE, HomeContent
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread
-from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.answers import ActionAnswer
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.store.store import open_store
 
 _ENDS = frozenset({RequestState.ACCEPTED, RequestState.REJECTED, RequestState.UNCERTAIN})
 _SENT = frozenset({RequestState.ACCEPTED, RequestState.UNCERTAIN})
-_DISCARDED = ActionAnswered.words_by_answer[ActionAnswer.DISCARDED]
+_DISCARDED = ActionAnswer.DISCARDED.value
 _LINK = re.compile(r" · <[^<>|]*\|thread>")
 
 
