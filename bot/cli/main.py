@@ -87,10 +87,11 @@ def worker() -> None:
 @click.option(
     "--agent", default="", metavar="AGENT", help="A coding agent that you have, with your key: claude, codex, …"
 )
+@click.option("--keep", hidden=True)
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port of the workspace's page.  [default: 8420, or a free one]"
 )
-def demo(prompt: str | None, replies: tuple[str, ...], agent: str, port: int | None) -> None:
+def demo(prompt: str | None, replies: tuple[str, ...], agent: str, keep: str | None, port: int | None) -> None:
     """Try Pagehand: a Slack workspace, a job server with a small repository, and the bot, all on this machine.
 
     \b
@@ -100,6 +101,8 @@ def demo(prompt: str | None, replies: tuple[str, ...], agent: str, port: int | N
     """
     if replies and prompt is None:
         raise click.UsageError("--reply needs --once.")
+    if keep is not None:
+        raise click.UsageError(f"--keep is gone: each demo starts anew, and {keep} is left as it is. Omit it.")
     if prompt is not None and not prompt.strip():
         raise click.UsageError("--once needs a task, such as --once 'Fix the spelling'.")
     with exit_on_error("The demo cannot start", "Pagehand stopped"):

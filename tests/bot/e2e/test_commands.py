@@ -395,12 +395,13 @@ async def test_a_job_server_that_cannot_start_explains_why(shell: Shell) -> None
 async def test_options_the_demo_cannot_use_are_explained(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        (code, said), (in_vain, vain_said) = await asyncio.gather(
-            shell.run("demo", "--port", port), shell.run("demo", "--once", " ")
+        (code, said), (in_vain, vain_said), (kept, kept_said) = await asyncio.gather(
+            shell.run("demo", "--port", port), shell.run("demo", "--once", " "), shell.run("demo", "--keep", "old.json")
         )
-    assert (code, in_vain) == (1, 2)
+    assert (code, in_vain, kept) == (1, 2, 2)
     assert f"port {port}: Address already in use. Omit --port for a free port" in said
     assert "Error: --once needs a task, such as --once 'Fix the spelling'." in vain_said
+    assert "Error: --keep is gone: each demo starts anew, and old.json is left as it is. Omit it." in kept_said
 
 
 ONCE = (
