@@ -88,15 +88,15 @@ class ControlHistory:
         }
         return not conversation and self.outside.projects.any_channel.replies != "mentions"
 
-    def was_in_an_ordinary_thread(self, message: Message) -> bool:
-        """A reply without a mention in a thread that was an ordinary one as far as was known, even with all cards
-        posted: Slack delivered the root message later.
+    def was_in_an_ordinary_thread(self, message: Message, heard: int | None) -> bool:
+        """A reply without a mention, or its edit, was `heard` of in a thread that was an ordinary one as far as was
+        known, even with all cards posted: Slack delivered the root message later.
         """
         began = next((each for each in self.people.messages if each.ts == message.root and each is not message), None)
         to_us = message.starts or message.mentions or message.in_direct_message
-        if began is None or began.acked is None or message.acked is None or to_us:
+        if began is None or began.acked is None or heard is None or to_us:
             return False
-        return began.acked > self.people.kept.get(message.key, message.acked)
+        return began.acked > self.people.kept.get(message.key, heard)
 
     def explained(self, message: Message) -> bool:
         own = request_id(message.key)

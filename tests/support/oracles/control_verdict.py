@@ -80,7 +80,7 @@ class ControlVerdict(LineVerdict):
                 continue
             if (
                 self.explained(message)
-                or self.was_in_an_ordinary_thread(message)
+                or self.was_in_an_ordinary_thread(message, message.acked)
                 or self._waits_for_its_writer(message)
             ):
                 continue
@@ -186,7 +186,8 @@ class ControlVerdict(LineVerdict):
         if self.rows[call.key]["uncertain"]:
             return
         for later in message.versions:
-            if later.acked is not None and later.acked < sent and later.at > at:
+            in_time = later.acked is not None and later.acked < sent and later.at > at
+            if in_time and not self.was_in_an_ordinary_thread(message, later.acked):
                 how = "edited" if later.words else "withdrawn"
                 yield f"outdated: {message} was {how} in step {later.acked}, and sent in {sent} as {call.prompt!r}"
 
