@@ -148,14 +148,15 @@ class ControlVerdict(LineVerdict):
             and press.wants.kind is RequestKind.CHOOSE_PROJECT
             and self.root_of_press(press) == job.root
         }
-        meant = {message.project} if message.project else {message.likely, *self._projects_of(job)}
+        here = {other.call.project for other in self.jobs.values() if other.root == job.root and other is not job}
+        meant = {message.project} if message.project else {message.likely, *here, self._of_the_channel()}
+        if self.is_line(message):  # by the time that it is a job, others may have begun one in its thread
+            meant |= here
         if job.call.project not in meant | chosen:
             yield f"misdirected: {message} was started in {job.call.project}, not {meant | chosen}"
 
-    def _projects_of(self, job: Job) -> set[str]:
-        """If nobody named one, the project is that of the thread's earlier jobs, or the channel's."""
-        earlier = {other.call.project for other in self.jobs.values() if other.root == job.root and other is not job}
-        return earlier | {"docs"} if len(self.outside.projects.all) == 1 else earlier | {"api"}
+    def _of_the_channel(self) -> str:
+        return "docs" if len(self.outside.projects.all) == 1 else "api"
 
     def _wrong_job(self, message: Message, call: Call, job: Job) -> Iterator[str]:
         here = [other for other in self.jobs.values() if other.root == job.root]
