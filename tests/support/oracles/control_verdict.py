@@ -255,9 +255,8 @@ class ControlVerdict(LineVerdict):
             if call.operation != "cancel" and call.prompt != STOP_WORDS:
                 continue
             job = self.jobs[call.job_id]
-            switched = any(job.thread.id in self.replaced_by(other) for other in self.jobs.values())
             stopped = any(self._stops(press, job) for press in self.people.presses.values())
-            if not (switched or stopped or f"{job.thread.id}/cannot_post" in self.notices):
+            if not (job.thread.state.replaced_by or stopped or f"{job.thread.id}/cannot_post" in self.notices):
                 here = (each for each in self.threads.values() if each.channel_id == job.root[0])
                 after = [self.told(each) for each in here if each.created_at > job.thread.created_at]
                 yield f"refusal: {call.job_id} was stopped, and nobody had it stopped; after it: {after}"
@@ -410,7 +409,8 @@ class ControlVerdict(LineVerdict):
         )
         root = self.root_of(written) if written else self.place(thread)
         for job in self.jobs.values():
-            if job.root == root and job.call.step < recorded and job.thread.state.failure.problem is None:
+            lives = job.thread.state.failure.problem is None and not job.thread.state.replaced_by
+            if job.root == root and job.call.step < recorded and lives:
                 yield f"false: {key} says that no job was started, and {job.call.job_id} lives in that thread"
 
     def _was_at_work(self, key: str, row: Row, told: int) -> Iterator[str]:
