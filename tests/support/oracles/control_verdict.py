@@ -318,8 +318,8 @@ class ControlVerdict(LineVerdict):
     # -- thanks are no instruction --------------------------------------------------------------------------------
 
     def thanked_wrongly(self) -> Iterator[str]:
-        """Thanks for a finished job get their reaction and are not sent; others are sent at most once, and not at all
-        if their person, who was asked about them, discards them.
+        """Thanks for a finished job get their reaction, unless their channel is archived, and are not sent; others are
+        sent at most once, and not at all if their person, who was asked about them, discards them.
         """
         pressed = (press.wants for press in self.people.presses.values() if isinstance(press.wants, Action))
         discarded = {wants.argument for wants in pressed if wants.kind is RequestKind.DISCARD_HELD}
@@ -329,7 +329,9 @@ class ControlVerdict(LineVerdict):
             shown = self.outside.chat.all_reactions.get(thanks.message_ts, [])
             if len(taken) > 1:
                 yield f"thanks: {thanks} were taken {len(taken)} times"
-            was_welcome = shown == [Reaction.WELCOME] or request in discarded
+            marks = (notice for key, notice in self.notices.items() if key.endswith(f"/{request}/mark"))
+            is_refused = any(mark["problem"] == "is_archived" for mark in marks)
+            was_welcome = shown == [Reaction.WELCOME] or request in discarded or is_refused
             if row is not None and row["state"] == RequestState.WITHDRAWN and (taken or not was_welcome):
                 yield f"thanks: {thanks} carry {shown}, and were taken {len(taken)} times"
 
