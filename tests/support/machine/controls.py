@@ -145,7 +145,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
 
     def _is_well(self, thread: Thread) -> bool:
         uncertain = [row for row in self.rows("requests") if row["state"] == "uncertain"]
-        return thread.state.failure.problem is None and not any(row["thread_id"] == thread.id for row in uncertain)
+        lives = thread.state.failure.problem is None and not thread.state.replaced_by
+        return lives and not any(row["thread_id"] == thread.id for row in uncertain)
 
     def live_in(self, place: Place) -> Thread | None:
         """Returns the newest started job of a Slack thread."""
