@@ -187,7 +187,7 @@ class JobRunner:
                 raise
             if run.is_lost:
                 raise LeaseLostError from None
-            outcome, end = Outcome(), RunEnd.STOPPED
+            outcome, end = await self._pushed_before_the_stop(instruction), RunEnd.STOPPED
         except LeaseLostError:
             raise
         except JobServerError as error:
@@ -207,12 +207,11 @@ class JobRunner:
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:
-        is_stopped = await self._retry_database(partial(self.queue.is_stopped, instruction))
+        if await self._retry_database(partial(self.queue.is_stopped, instruction)):
+            raise asyncio.CancelledError  # as if it had been stopped now
         executor = self.executor_of(instruction.project_id)
         if executor is None:
             raise LeaseLostError
-        if is_stopped:
-            return await executor.finish_pushed(instruction) if instruction.was_begun else Outcome()
         if instruction.attempts > MAX_ATTEMPTS:
             # Once, since this may be what ends it.
             if instruction.attempts == MAX_ATTEMPTS + 1 and (done := await executor.finish_pushed(instruction)).commit:
@@ -222,6 +221,14 @@ class JobRunner:
                 "again. Its log may say why; a smaller request may succeed."
             )
         return await executor.execute(instruction)
+
+    async def _pushed_before_the_stop(self, instruction: Instruction) -> Outcome:
+        """Finishes what an earlier run has pushed. Not in the execution, which ends when the stop is seen again."""
+        if not instruction.was_begun:
+            return Outcome()
+        if (executor := self.executor_of(instruction.project_id)) is None:
+            raise LeaseLostError
+        return await executor.finish_pushed(instruction)
 
     async def _keep(self) -> None:
         """Keeps the leases of what runs, and ends what was stopped, or what may soon be another's."""

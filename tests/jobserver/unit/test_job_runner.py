@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from datetime import UTC, datetime
 
 import pytest
@@ -16,6 +16,7 @@ from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import (
+    HeldInstruction,
     Instruction,
     JobTemplate,
     Outcome,
@@ -348,3 +349,48 @@ async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(job
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link) == (Status.COMPLETED, pushed.pr_link)
     assert str((await jobs.details(job_id)).reason).startswith("stopped by Robin")
+
+
+class Looks(InstructionQueue):
+    """A queue that says when its worker has looked at what it runs."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.looked = asyncio.Event()
+
+    async def watch(self, worker: str, numbers: Collection[int], *, renew: bool) -> dict[int, HeldInstruction]:
+        held = await super().watch(worker, numbers, renew=renew)
+        self.looked.set()
+        return held
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["stopped before", "stopped while it was done again"])
+async def test_what_was_pushed_before_a_crash_is_finished_though_the_worker_sees_the_stop_meanwhile(
+    jobs: Jobs, *, is_known: bool
+) -> None:
+    queue = Looks(jobs.database)
+
+    class Slow(ScriptedExecutor):
+        async def finish_pushed(self, instruction: Instruction) -> Outcome:
+            for _ in range(2):  # the first may have begun before
+                queue.looked.clear()
+                runner.wake(instruction.job_id)
+                await queue.looked.wait()
+            return Outcome(commit="c0ffee", pr_link=LINK)
+
+    async def stopped(instruction: Instruction) -> None:
+        await jobs.store.cancel(instruction.job_id, ROBIN)
+        runner.wake(instruction.job_id)
+        await asyncio.Event().wait()
+
+    runner = jobs.runner(nothing, queue=queue)
+    runner.executor_of = lambda _: Slow(stopped, NOTHING)
+    job_id = await jobs.add("one")
+    await jobs.claimed()
+    if is_known:
+        await jobs.store.cancel(job_id, ROBIN)
+    jobs.time += LEASE
+    await runner.start()
+    job = await jobs.ended(job_id)
+    assert (job.status, job.pr_link) == (Status.COMPLETED, LINK)
+    assert (await jobs.details(job_id)).reason == "stopped by Robin, after the change had been pushed"
