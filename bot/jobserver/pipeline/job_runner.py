@@ -224,7 +224,7 @@ class JobRunner:
 
     async def _pushed_before_the_stop(self, instruction: Instruction) -> Outcome:
         """Finishes what an earlier run has pushed. Not in the execution, which ends when the stop is seen again."""
-        if not instruction.was_begun:
+        if not instruction.was_begun or instruction.attempts > MAX_ATTEMPTS + 1:
             return Outcome()
         if (executor := self.executor_of(instruction.project_id)) is None:
             raise LeaseLostError

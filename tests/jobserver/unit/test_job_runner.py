@@ -27,7 +27,7 @@ pytestmark = pytest.mark.either_database
 
 TEMPLATE = JobTemplate("repository", "main", "builtin")
 LINK = "http://127.0.0.1/pulls/1"
-NOTHING = Outcome()
+NOTHING, PUSHED = Outcome(), Outcome(commit="c0ffee", pr_link=LINK)
 ROBIN = Requester(name="Robin")
 
 
@@ -339,15 +339,19 @@ async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs
     assert (await jobs.details(job_id)).reason == "stopped by request"
 
 
-@pytest.mark.parametrize("pushed", [Outcome(), Outcome(commit="c0ffee", pr_link=LINK)])
-async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(jobs: Jobs, pushed: Outcome) -> None:
+@pytest.mark.parametrize(("pushed", "crashes", "link"), [(NOTHING, 1, None), (PUSHED, 1, LINK), (PUSHED, 4, None)])
+async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(
+    jobs: Jobs, pushed: Outcome, crashes: int, link: str | None
+) -> None:
+    """Unless that is what may have ended the server."""
     job_id = await jobs.add("one")
-    await jobs.claimed()
+    for _ in range(crashes):
+        await jobs.claimed()
+        jobs.time += LEASE
     await jobs.store.cancel(job_id, ROBIN)
-    jobs.time += LEASE
     await jobs.runner(nothing, pushed=pushed).start()
     job = await jobs.ended(job_id)
-    assert (job.status, job.pr_link) == (Status.COMPLETED, pushed.pr_link)
+    assert (job.status, job.pr_link) == (Status.COMPLETED, link)
     assert str((await jobs.details(job_id)).reason).startswith("stopped by Robin")
 
 
@@ -376,7 +380,7 @@ async def test_what_was_pushed_before_a_crash_is_finished_though_the_worker_sees
                 queue.looked.clear()
                 runner.wake(instruction.job_id)
                 await queue.looked.wait()
-            return Outcome(commit="c0ffee", pr_link=LINK)
+            return PUSHED
 
     async def stopped(instruction: Instruction) -> None:
         await jobs.store.cancel(instruction.job_id, ROBIN)
