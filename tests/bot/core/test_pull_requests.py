@@ -278,7 +278,7 @@ async def test_reads_become_rarer(world: CoreWorld) -> None:
         await pass_days(world, days, steps=steps)
         counts.append(len(world.code_hosts.reads) - reads)
     in_half_an_hour, _, in_an_hour, _, in_a_day = counts
-    assert 18 <= in_half_an_hour <= 30
+    assert 14 <= in_half_an_hour <= 30
     assert 4 <= in_an_hour <= 8
     assert 18 <= in_a_day <= 32
 
