@@ -113,7 +113,7 @@ class GitHubSettings(Settings):
     )
     github_app_id: str | None = Field(
         None,
-        pattern=r"^[\w.-]{1,100}$",
+        pattern=r"^[A-Za-z0-9_.-]{1,100}$",  # pydantic would need 10 MB for \w
         description="the App ID or client ID of a GitHub App that is installed for the repository, instead of a token",
     )
     github_app_private_key: Annotated[SecretStr, AfterValidator(_private_key)] | None = Field(
