@@ -180,14 +180,7 @@ class JobRunner:
         # Known before the table is checked for a cancellation, so that none is missed.
         run.execution = asyncio.create_task(self._execute(instruction), name=f"the execution of {name}")
         try:
-            outcome = await run.execution
-            end = RunEnd.FAILED if outcome.failure else RunEnd.DONE
-        except asyncio.CancelledError:
-            if self._is_stopping and not run.is_ending:
-                raise
-            if run.is_lost:
-                raise LeaseLostError from None
-            outcome, end = await self._pushed_before_the_stop(instruction), RunEnd.STOPPED
+            outcome, end = await self._executed(run, run.execution)
         except LeaseLostError:
             raise
         except JobServerError as error:
@@ -205,6 +198,17 @@ class JobRunner:
         logger.info("%s %s%s", name, end, link)
         self.counts.ended(instruction.project_id, end)
         return outcome
+
+    async def _executed(self, run: _Run, execution: asyncio.Task[Outcome]) -> tuple[Outcome, RunEnd]:
+        try:
+            outcome = await execution
+        except asyncio.CancelledError:
+            if self._is_stopping and not run.is_ending:
+                raise
+            if run.is_lost:
+                raise LeaseLostError from None
+            return await self._pushed_before_the_stop(run.instruction), RunEnd.STOPPED
+        return outcome, RunEnd.FAILED if outcome.failure else RunEnd.DONE
 
     async def _execute(self, instruction: Instruction) -> Outcome:
         if await self._retry_database(partial(self.queue.is_stopped, instruction)):

@@ -355,6 +355,22 @@ async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(
     assert str((await jobs.details(job_id)).reason).startswith("stopped by Robin")
 
 
+async def test_a_stopped_job_ends_though_what_was_pushed_before_cannot_be_looked_up(jobs: Jobs) -> None:
+    class OutOfReach(ScriptedExecutor):
+        async def finish_pushed(self, instruction: Instruction) -> Outcome:
+            raise JobServerError(f"the repository of instruction {instruction.number} is out of reach")
+
+    job_id = await jobs.add("one")
+    await jobs.claimed()
+    await jobs.store.cancel(job_id, ROBIN)
+    jobs.time += LEASE
+    runner = jobs.runner(nothing)
+    runner.executor_of = lambda _: OutOfReach(nothing, NOTHING)
+    await runner.start()
+    assert (await jobs.ended(job_id)).status is Status.COMPLETED
+    assert str((await jobs.details(job_id)).reason).startswith("stopped by Robin")
+
+
 class Looks(InstructionQueue):
     """A queue that says when its worker has looked at what it runs."""
 
