@@ -414,6 +414,18 @@ async def test_who_lost_an_instruction_records_nothing(jobs: Jobs) -> None:
     await jobs.queue.finish(again, Outcome())
 
 
+@pytest.mark.promise("jobs once")
+async def test_who_lost_an_instruction_keeps_nobodys_lease(jobs: Jobs) -> None:
+    """It learns of that, and another one gets what its new worker does not renew."""
+    lost = await jobs.taken((await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id)
+    jobs.time += LEASE
+    assert await jobs.queue.claim(Worker("other"), Wanted(["docs"]))
+    jobs.time += LEASE - timedelta(seconds=1)
+    assert await jobs.queue.watch("w", [lost.number], renew=True) == {}
+    jobs.time += timedelta(seconds=1)
+    assert await jobs.queue.claim(Worker("third"), Wanted(["docs"]))
+
+
 async def test_projects_take_turns_and_a_jobs_instructions_do_not(jobs: Jobs) -> None:
     ids = [(await jobs.store.submit(PromptRequest(f"{number}"), TEMPLATE)).id for number in range(3)]
     await jobs.store.submit(PromptRequest("more", ids[0]), TEMPLATE)
