@@ -78,6 +78,7 @@ class ProcessGroup:
     async def close(self) -> None:
         """Kills all that are still alive."""
         for target in self._followed:
+            await target.began.wait()  # its id is 0 before, to which all of our group listens, too
             target.signal(signal.SIGKILL)
         await asyncio.gather(*self._followed.values())
 
