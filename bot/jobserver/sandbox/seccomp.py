@@ -13,7 +13,6 @@ import errno
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -33,37 +32,13 @@ _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423  # asm-generic/ioctls.h
 _ORDINARY, _QUERY_PERSONALITY = 0, 0xFFFFFFFF  # linux/personality.h
 
 
-class Verdict(Enum):
-    """`ABSENT` is the answer of a kernel without the call, so that programs use another one."""
+def system_calls(machine: str) -> dict[int, tuple[str, str]]:
+    """Returns the name and the verdict of each known call, by its number on this machine.
 
-    ALLOWED = "allowed"
-    REFUSED = "refused"
-    CHECKED = "checked"
-    ABSENT = "absent"
-
-
-@dataclass(frozen=True)
-class SystemCall:
-    """`numbers`: the call's number by machine, as `platform.machine()` names it."""
-
-    name: str
-    numbers: dict[str, int]
-    verdict: Verdict
-
-
-@cache
-def system_calls() -> tuple[SystemCall, ...]:
-    """Returns the known calls; any other is `ABSENT`."""
+    Any other is `absent`: the answer of a kernel without the call, so that programs use another one.
+    """
     with _TABLE.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    return tuple(
-        SystemCall(
-            row["name"],
-            {machine: int(row[machine]) for machine in MACHINES if row[machine]},
-            Verdict(row["verdict"]),
-        )
-        for row in rows
-    )
+        return {int(row[machine]): (row["name"], row["verdict"]) for row in csv.DictReader(stream) if row[machine]}
 
 
 @dataclass(frozen=True)
@@ -94,9 +69,7 @@ def filter_for(machine: str) -> bytes:
 
 def _ranges(machine: str) -> list[tuple[int, _Block]]:
     """Returns the first number of each range with its block. x32's numbers are in the last range, which is absent."""
-    blocks = {
-        call.numbers[machine]: _block(call.name, call.verdict) for call in system_calls() if machine in call.numbers
-    }
+    blocks = {number: _block(*call) for number, call in system_calls(machine).items()}
     every = ((number, blocks.get(number, _ABSENT)) for number in range(max(blocks) + 2))
     return [next(same) for _, same in groupby(every, key=lambda each: each[1])]
 
@@ -109,9 +82,9 @@ def _search(ranges: Sequence[tuple[int, _Block]]) -> _Block:
     return (_Instruction(_AT_LEAST, ranges[middle][0], yes=len(below)), *below, *others)
 
 
-def _block(name: str, verdict: Verdict) -> _Block:
-    plain = {Verdict.ALLOWED: _ALLOWED, Verdict.REFUSED: _REFUSED, Verdict.ABSENT: _ABSENT}
-    return _CHECKED[name] if verdict is Verdict.CHECKED else plain[verdict]
+def _block(name: str, verdict: str) -> _Block:
+    plain = {"allowed": _ALLOWED, "refused": _REFUSED, "absent": _ABSENT}
+    return _CHECKED[name] if verdict == "checked" else plain[verdict]
 
 
 def _fails_with(number: int) -> _Block:
