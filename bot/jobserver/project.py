@@ -244,7 +244,7 @@ class _ProjectComposition:
             files,
             self._editor(sandbox, lambda text: known().known(text)),
             self._checks(sandbox),
-            ChangeScan(mirror, known, settings.allowed_secrets),
+            ChangeScan(mirror, known, settings.allowed_secrets).leaks,
             known,
             pull_requests,
             proposals,

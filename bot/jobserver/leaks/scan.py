@@ -3,14 +3,14 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bot.jobserver.errors import LeakScanError
 from bot.jobserver.leaks.own_secrets import OwnSecrets, layers, text_in
 from bot.jobserver.repository.allowed_paths import matches
 from bot.jobserver.repository.git import GitReader, printable
+from bot.jobserver.repository.git_repository import StartingPoint
 from bot.jobserver.repository.mirror import Mirror
 from bot.runtime.secrets import SecretKind
 from bot.runtime.secrets.masking import find
@@ -25,45 +25,20 @@ _LINK, _FILE = "120000", "100"
 
 
 @dataclass(frozen=True)
-class Leak:
-    """A file whose contents or name contain a secret; the secret itself is not included. `what` is its kind in words.
+class Suspicion:
+    """A possible secret in a file, or in its name. It is new if some of its `lines` are not in earlier versions.
 
     `rule` is empty for a secret of this server's own, which cannot be allowed.
     """
 
     path: str
-    what: str
-    rule: str = ""
-
-
-@dataclass(frozen=True)
-class Trees:
-    """A change to scan: the tree that the editor started from, the base branch, and the commit of the change."""
-
-    start: str
-    base: str
-    commit: str
-
-
-class LeakScan(Protocol):
-    """Scans changes for secrets."""
-
-    async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
-        """Returns secrets in a commit that were not in the repository before; the first of them if there are many.
-
-        Raises:
-            LeakScanError: the scan failed, so the commit may contain secrets.
-        """
-
-
-@dataclass(frozen=True)
-class Suspicion:
-    """A possible secret in a file. It is new if some of its `lines` are not in earlier versions."""
-
-    path: str
     kind: SecretKind
-    rule: str
-    lines: tuple[str, ...]
+    rule: str = ""
+    lines: tuple[str, ...] = ()
+
+
+FindLeaks = Callable[[StartingPoint, str], Awaitable[list[Suspicion]]]
+"""Finds secrets in a commit: `ChangeScan.leaks`."""
 
 
 @dataclass
@@ -110,16 +85,16 @@ def _lines(value: str) -> tuple[str, ...]:
     return tuple(line for line in map(str.strip, value.splitlines()) if line)[:_MOST_LINES]
 
 
-def new_secrets(git: GitReader, trees: Trees, scanner: Scanner) -> list[Suspicion]:
+def new_secrets(git: GitReader, start: StartingPoint, commit: str, scanner: Scanner) -> list[Suspicion]:
     """Returns the secrets in a change, each once, that neither its files nor the trees contained before. Blocks.
 
     Raises:
         LeakScanError: the time is over.
         OSError: git failed.
     """
-    before, after = _sides(git, trees)
+    before, after = _sides(git, start.tree, commit)
     found = _suspicions(git, after, scanner)
-    lines = _known_lines(git, {line for one in found for line in one.lines}, (trees.start, trees.base))
+    lines = _known_lines(git, {line for one in found for line in one.lines}, (start.tree, start.base))
     found = [one for one in found if not lines.issuperset(one.lines)]
     # What was encoded before is not found by its lines.
     earlier = {one.lines for one in _suspicions(git, before, scanner)} if found else set()
@@ -130,10 +105,10 @@ Side = list[tuple[str, str | None]]
 """Paths, each with the blob of its contents; None for its name only."""
 
 
-def _sides(git: GitReader, trees: Trees) -> tuple[Side, Side]:
+def _sides(git: GitReader, start: str, commit: str) -> tuple[Side, Side]:
     """Returns the files and links that differ, before and after, without what was only moved."""
     options = ("-r", "-z", "--raw", "--no-renames", "--no-ext-diff")
-    listed = git.output("diff-tree", *options, trees.start, trees.commit, "--").decode(errors="surrogateescape")
+    listed = git.output("diff-tree", *options, start, commit, "--").decode(errors="surrogateescape")
     fields = iter(listed.split("\0")[:-1])
     sides: tuple[Side, Side] = ([], [])
     for facts, path in zip(fields, fields, strict=True):
@@ -170,19 +145,25 @@ def _known_lines(git: GitReader, lines: Collection[str], trees: Sequence[str]) -
 
 @dataclass(frozen=True)
 class ChangeScan:
-    """Implements `LeakScan`. `known` returns the server's current secrets; `time_limit` is in seconds."""
+    """Scans changes for secrets. `known` returns the server's current ones; `time_limit` is in seconds."""
 
     mirror: Mirror
     known: Callable[[], OwnSecrets]
     allowed: tuple[str, ...] = ()
     time_limit: float = TIME_LIMIT_S
 
-    async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
+    async def leaks(self, start: StartingPoint, commit: str) -> list[Suspicion]:
+        """Returns secrets in a commit that were not in the repository before, without their lines; the first of them if
+        there are many.
+
+        Raises:
+            LeakScanError: the scan failed, so the commit may contain secrets.
+        """
         scanner = Scanner(self.known(), self.allowed, time.monotonic() + self.time_limit)
         try:
-            found = await asyncio.to_thread(new_secrets, self.mirror.reader(), trees, scanner)
+            found = await asyncio.to_thread(new_secrets, self.mirror.reader(), start, commit, scanner)
         except OSError as error:
             raise LeakScanError(f"failed: {error.strerror}") from error
         finally:
             scanner.ends = 0.0  # a cancelled search stops soon
-        return tuple(Leak(scanner.known.all(one.path), str(one.kind), one.rule) for one in found[:_MOST])
+        return [replace(one, path=scanner.known.all(one.path), lines=()) for one in found[:_MOST]]

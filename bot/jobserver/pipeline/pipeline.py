@@ -17,7 +17,7 @@ from bot.jobapi.models import CheckResult, CheckStatus, Mode, Proposal, Proposal
 from bot.jobserver import errors
 from bot.jobserver.editors.interface import EditResult, EditTask, with_plan
 from bot.jobserver.editors.job_log import append_line
-from bot.jobserver.leaks.scan import Leak, Trees
+from bot.jobserver.leaks.scan import Suspicion
 from bot.jobserver.pipeline.budget import Allowance
 from bot.jobserver.pipeline.descriptions import (
     TRAILER,
@@ -333,7 +333,7 @@ def consulted(prepared: Prepared, edited: Edited) -> Outcome:
 async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
     """Raises JobServerError for a commit that adds a secret, or cannot be searched for any; the work is kept."""
     try:
-        leaks = await tools.scan.leaks(Trees(prepared.start.tree, prepared.start.base, commit))
+        leaks = await tools.find_leaks(prepared.start, commit)
     except errors.LeakScanError as error:
         reason = (
             f"Nothing was pushed, since the change could not be searched for keys: the search {error}. "
@@ -347,7 +347,7 @@ async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
     raise errors.JobServerError(reason)
 
 
-def in_words(leaks: Sequence[Leak]) -> str:
+def in_words(leaks: Sequence[Suspicion]) -> str:
     """Says which files contain what, and what to do; values of the server itself cannot be allowed."""
     more = len(leaks) - _MOST_NAMED
     named = [_named(leak) for leak in leaks[:_MOST_NAMED]]
@@ -357,10 +357,10 @@ def in_words(leaks: Sequence[Leak]) -> str:
     return f"Nothing was pushed, since the change contains {found}. Reply to have it removed{allow}"
 
 
-def _named(leak: Leak) -> str:
+def _named(leak: Suspicion) -> str:
     if not leak.rule:
         return f"a key of this job server, in `{leak.path}`"
-    return f"what looks like a secret ({leak.what}, rule {leak.rule}) in `{leak.path}`"
+    return f"what looks like a secret ({leak.kind}, rule {leak.rule}) in `{leak.path}`"
 
 
 async def push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | None:

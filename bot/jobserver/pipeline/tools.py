@@ -8,7 +8,7 @@ from typing import Protocol
 from bot.jobapi.models import Changes, CheckResult, JobDetails
 from bot.jobserver.editors.interface import Editor, EditResult, EditTask
 from bot.jobserver.leaks.own_secrets import OwnSecrets
-from bot.jobserver.leaks.scan import LeakScan
+from bot.jobserver.leaks.scan import FindLeaks
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.descriptions import answer_with
 from bot.jobserver.pipeline.handover import Handover
@@ -44,7 +44,7 @@ class Tools:
     files: FileStore
     editor: Editor
     checks: Checks
-    scan: LeakScan
+    find_leaks: FindLeaks
     known: Callable[[], OwnSecrets]
     pull_requests: PullRequests
     proposals: ProposalStore

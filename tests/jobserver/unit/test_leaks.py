@@ -18,10 +18,11 @@ from bot.jobapi.models import ProposedPage
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import LeakScanError
 from bot.jobserver.leaks.own_secrets import WITHHELD, KnownValues, OwnSecrets, forms_of, layers, squeezed, text_in
-from bot.jobserver.leaks.scan import PIECE, Leak, Scanner
+from bot.jobserver.leaks.scan import PIECE, Scanner, Suspicion
 from bot.jobserver.pipeline.descriptions import safe_result
 from bot.jobserver.pipeline.pipeline import in_words
 from bot.jobserver.settings import JobServerSettings
+from bot.runtime.secrets import SecretKind
 
 pytestmark = pytest.mark.promise("keys not pushed")
 
@@ -215,8 +216,8 @@ def test_an_editors_output_is_masked_completely() -> None:
 
 def test_many_leaks_are_summarized() -> None:
     """With everything that can be allowed; the server's own values cannot."""
-    looks = [Leak(f"{number}.md", "AWS key", "aws-access-key-id") for number in range(9)]
-    words = in_words([Leak("a.md", "Pagehand's own credential"), *looks])
+    looks = [Suspicion(f"{number}.md", SecretKind.AWS, "aws-access-key-id") for number in range(9)]
+    words = in_words([Suspicion("a.md", SecretKind.OWN), *looks])
     looks_like = "what looks like a secret (AWS key, rule aws-access-key-id) in"
     assert words == (
         "Nothing was pushed, since the change contains a key of this job server, in `a.md`, "

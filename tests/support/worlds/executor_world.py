@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
+from support.fakes.job_ports import FakePullRequests, NoChecks, ScriptedEditor, no_leaks
 from support.worlds.jobserver_world import KEY, git, jobs_in, make_bare, push_to, stored_log, until
 
 from bot.jobapi.models import AgentJob, Changes, JobDetails, Mode, PullRequestDetails, Requester, Status
@@ -103,7 +103,7 @@ class ExecutorWorld:
             self.files,
             editor,
             checks,
-            scan if secrets.are_looked_for else NoLeaks(),
+            scan.leaks if secrets.are_looked_for else no_leaks,
             lambda: masking,
             self.pull_requests,
             self.proposals,
