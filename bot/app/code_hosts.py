@@ -14,7 +14,7 @@ from aiohttp import web
 
 from bot.app.settings.code_hosts import CodeHostSettings
 from bot.codehosts.github import GitHub
-from bot.codehosts.github_client import GitHubAnswer, GitHubClient, GitHubTransport
+from bot.codehosts.github_client import GitHubAnswer, GitHubClient
 from bot.codehosts.github_webhook import WEBHOOK_PATH, GitHubWebhooks, Senders
 from bot.codehosts.job_server import JobServer
 from bot.codehosts.pull_request import CodeHost, Found, NotModified, Reason, Unreadable
@@ -36,17 +36,17 @@ ReadBody = Callable[[str, str], Awaitable[bytes]]
 class _WithToken:
     """Makes calls of one GitHub with its token; while that is being replaced, with the one that it takes."""
 
-    transport: GitHubTransport
+    client: GitHubClient
     token: RotatingSecret
 
     async def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
     ) -> GitHubAnswer:
         newest, *before = self.token.values
-        answer = await self.transport.send(method, path, newest, body, etag=etag)
+        answer = await self.client.send(method, path, newest, body, etag=etag)
         for token in before:
             if answer.status == HTTPStatus.UNAUTHORIZED:
-                answer = await self.transport.send(method, path, token, body, etag=etag)
+                answer = await self.client.send(method, path, token, body, etag=etag)
         return answer
 
 

@@ -63,7 +63,7 @@ class GitHubCalls(Protocol):
     async def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
     ) -> GitHubAnswer:
-        """Makes one call; see `GitHubTransport`. Raises NoGitHubAnswerError."""
+        """Makes one call; see `GitHubClient`. Raises NoGitHubAnswerError."""
 
 
 @dataclass(frozen=True)

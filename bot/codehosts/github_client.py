@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 
@@ -84,21 +84,8 @@ def _fault_in_words(fault: object) -> str:
     return str(fault.get("message") or f"'{fault.get('field')}' is {fault.get('code')}")
 
 
-class GitHubTransport(Protocol):
-    """Makes one call of GitHub's API and follows no redirect."""
-
-    async def send(
-        self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None, *, etag: str = ""
-    ) -> GitHubAnswer:
-        """Makes a call. `path` begins with a slash; with an `etag`, the answer to what is unchanged is a 304.
-
-        Raises:
-            NoGitHubAnswerError: there is no answer, or a success that is not JSON.
-        """
-
-
 class GitHubClient:
-    """Implements `GitHubTransport`. `session` stays open."""
+    """Makes single calls of GitHub's API, and follows no redirect. `session` stays open."""
 
     def __init__(self, session: aiohttp.ClientSession, api_url: str) -> None:
         self._session = session
@@ -109,6 +96,11 @@ class GitHubClient:
     async def send(
         self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None, *, etag: str = ""
     ) -> GitHubAnswer:
+        """Makes a call. `path` begins with a slash; with an `etag`, the answer to what is unchanged is a 304.
+
+        Raises:
+            NoGitHubAnswerError: there is no answer, or a success that is not JSON.
+        """
         headers = {**_HEADERS, "Authorization": f"Bearer {bearer}", **({"If-None-Match": etag} if etag else {})}
         url = self._graphql if path == GRAPHQL else f"{self._url}{path}"
         try:

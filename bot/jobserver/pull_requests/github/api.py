@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Literal
 
-from bot.codehosts.github_client import GitHubAnswer, GitHubTransport, NoGitHubAnswerError
+from bot.codehosts.github_client import GitHubAnswer, GitHubClient, NoGitHubAnswerError
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.repository.credentials import TokenSource
 from bot.jobserver.settings import PREFIX
@@ -109,7 +109,7 @@ class Call:
 class GitHubRestApi:
     """Makes calls with retries. All wait while a rate limit lasts, since GitHub may ban clients that continue."""
 
-    transport: GitHubTransport
+    client: GitHubClient
     url: str
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -143,7 +143,7 @@ class GitHubRestApi:
         """Makes one call, and returns an answer of any status. While a rate limit lasts, it says so instead.
 
         Raises:
-            NoGitHubAnswerError: see `GitHubTransport`.
+            NoGitHubAnswerError: see `GitHubClient`.
             CodeHostError: there is no token.
         """
         if (held := self._held_until - self.now()) > 0:
@@ -159,9 +159,9 @@ class GitHubRestApi:
         self, method: str, path: str, tokens: TokenSource, token: str, body: Mapping[str, Any] | None, *, etag: str = ""
     ) -> GitHubAnswer:
         """Makes one call, and once more if its token was refused and could be renewed."""
-        answer = await self.transport.send(method, path, token, body, etag=etag)
+        answer = await self.client.send(method, path, token, body, etag=etag)
         if answer.status == HTTPStatus.UNAUTHORIZED and await tokens.renew(token):
-            return await self.transport.send(method, path, await tokens.token(), body, etag=etag)
+            return await self.client.send(method, path, await tokens.token(), body, etag=etag)
         return answer
 
     async def _wait(self, patience: float) -> float:
