@@ -94,7 +94,7 @@ class PageOfFiles:
     @property
     def elsewhere(self) -> int:
         """The number of changed files on other pages."""
-        return self.change.totals.files - len(self.files)
+        return self.change.file_count - len(self.files)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def omissions(page: PageOfFiles, diffs: Sequence[FileDiff]) -> tuple[str, ...]:
     """Says which parts of the change this page does not show; empty if it shows everything."""
     said = []
     if page.elsewhere:
-        said.append(f"{page.elsewhere} of the {page.change.totals.files} changed files")
+        said.append(f"{page.elsewhere} of the {page.change.file_count} changed files")
     binary = sum(diff.file.is_binary for diff in diffs)
     if binary:
         said.append(f"the contents of {_count(binary, 'file')} that {'is' if binary == 1 else 'are'} not text")

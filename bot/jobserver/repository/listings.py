@@ -147,22 +147,17 @@ class ChangedFile:
 
 
 @dataclass(frozen=True)
-class Totals:
-    """Files changed, and lines added and removed in those that are text."""
-
-    files: int = 0
-    added: int = 0
-    removed: int = 0
-
-
-@dataclass(frozen=True)
 class PullRequestChange:
-    """All changed files, in the order of their paths; of a great many only the first. The totals are always whole."""
+    """All changed files, in the order of their paths; of a great many only the first. How many there are, and how many
+    lines were added and removed in those that are text, is always whole.
+    """
 
     start: str
     end: str
     files: tuple[ChangedFile, ...]
-    totals: Totals
+    file_count: int
+    added: int
+    removed: int
 
 
 def parse_files(output: str) -> tuple[ChangedFile, ...]:
@@ -197,7 +192,7 @@ def _counts(record: str, fields: Iterator[str]) -> Iterator[tuple[int | None, in
     yield (None, None) if added == "-" else (int(added), int(removed))
 
 
-def parse_totals(shortstat: str) -> Totals:
-    """Reads `git diff --shortstat`."""
+def parse_totals(shortstat: str) -> tuple[int, int, int]:
+    """Reads `git diff --shortstat`: files changed, lines added and removed."""
     found = {word: int(number) for number, word in _SHORTSTAT.findall(shortstat)}
-    return Totals(found.get("file", 0), found.get("insertion", 0), found.get("deletion", 0))
+    return found.get("file", 0), found.get("insertion", 0), found.get("deletion", 0)

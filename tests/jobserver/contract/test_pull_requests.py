@@ -237,7 +237,7 @@ async def test_long_ended_pull_requests_are_deleted_with_their_commits(repositor
         assert await kept.pull_requests.delete_ended(KEPT) == 0
         with pytest.raises(PullRequestNotFoundError):
             await kept.pull_requests.contents(closed.number)
-        assert (await kept.pull_requests.contents(opened_later.number)).change.totals.files == 1
+        assert (await kept.pull_requests.contents(opened_later.number)).change.file_count == 1
         refs = git(kept.mirror, "for-each-ref", "--format=%(refname)", "refs/pulls").split()
         assert refs == [f"refs/pulls/{opened_later.number}/head"]
         assert not await kept.pull_requests.database.rows(select(judgements))

@@ -27,7 +27,6 @@ from bot.jobserver.repository.listings import (
     FileVersion,
     GitFileMode,
     PullRequestChange,
-    Totals,
     parse_files,
 )
 
@@ -251,7 +250,7 @@ def test_a_huge_file_hides_no_other_and_omissions_are_counted() -> None:
     assert sum(len(hunk.lines) for hunk in huge.hunks) == FILE_LINES
     assert huge.omission == "7500 of its 9000 changed lines are not shown here."
     assert small.omission == ""
-    page = page_of_files(PullRequestChange("", "", tuple(files), Totals(500, 9002, 0)), 1)
+    page = page_of_files(PullRequestChange("", "", tuple(files), 500, 9002, 0), 1)
     assert omissions(page, [huge, small]) == ("498 of the 500 changed files", "parts of 1 file")
 
 
@@ -282,7 +281,7 @@ def test_changes_without_lines_are_described(file: ChangedFile, notes: tuple[str
 
 
 def test_files_are_paged() -> None:
-    change = PullRequestChange("", "", tuple(changed(f"{n}.md") for n in range(250)), Totals(250, 250, 0))
+    change = PullRequestChange("", "", tuple(changed(f"{n}.md") for n in range(250)), 250, 250, 0)
     pages = [page_of_files(change, number) for number in (1, 2, 3, 4)]
     assert [(page.page, page.first, len(page.files), page.elsewhere) for page in pages] == [
         (1, 1, 100, 150), (2, 101, 100, 150), (3, 201, 50, 200), (3, 201, 50, 200),

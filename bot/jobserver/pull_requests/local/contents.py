@@ -45,7 +45,7 @@ class ContentsReader:
     async def change(self, start: str, end: str) -> PullRequestChange:
         """Returns the changed files between two commits; git's list of them is cut off at 8 MB."""
         totals = await self.mirror.run(*DIFF, "--shortstat", start, end, "--")
-        return PullRequestChange(start, end, await self.mirror.changed_files(start, end), parse_totals(totals))
+        return PullRequestChange(start, end, await self.mirror.changed_files(start, end), *parse_totals(totals))
 
     async def patches(self, change: PullRequestChange, files: Sequence[ChangedFile]) -> tuple[str, ...]:
         """Returns each file's patch, cut at the end of a line if it is too long.
