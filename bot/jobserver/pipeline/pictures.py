@@ -33,6 +33,8 @@ def shown_pictures(changes: Changes, files: Snapshot, mask: Mask) -> tuple[Pictu
     Those that are larger than 5 MB are left out, and all that is no picture by its first bytes, or an SVG's name.
     """
     paths = [PurePosixPath(file.path) for file in changes.files if file.kind is not ChangeKind.DELETED]
+    if all(map(is_page, paths)):
+        return ()
     whole = {str(path): path for path in paths}
     # The root of a site can be any folder of its repository.
     below = {"/".join(path.parts[start:]): path for path in reversed(paths) for start in range(len(path.parts))}

@@ -60,7 +60,7 @@ async def propose(tools: Tools, instruction: Instruction, pushed: Edited) -> Out
         [file.name for file in instruction.attachments if file.instruction == instruction.number],
         await tools.queue.spent(instruction.job_id),
     )
-    proposed = await _propose(tools, await _record(tools, shown, proposal))
+    proposed = await _propose(tools, await _record(tools, shown, proposal), pushed.commit)
     published: dict[str, object] = {"changes": pushed.changes, "pull_request": proposed.details}
     files = tools.repository.snapshot(pushed.commit)
     pictures = await asyncio.to_thread(shown_pictures, pushed.changes or Changes(), files, tools.masking.all)
@@ -120,10 +120,10 @@ async def _record(tools: Tools, shown: Instruction, proposal: Proposal) -> Pendi
     )
 
 
-async def _propose(tools: Tools, pending: PendingProposal) -> _Proposed:
-    """Tries once; a failure is recorded and retried later. Idempotent."""
+async def _propose(tools: Tools, pending: PendingProposal, commit: str | None = None) -> _Proposed:
+    """Tries once; a failure is recorded and retried later. Idempotent. `commit` is what was pushed just now."""
     try:
-        pull_request, missing = await _open_or_update(tools, pending)
+        pull_request, missing = await _open_or_update(tools, pending, commit)
     except NothingToProposeError as error:
         return await _dropped(tools, pending, error)
     except JobServerError as error:
@@ -138,12 +138,14 @@ async def _propose(tools: Tools, pending: PendingProposal) -> _Proposed:
     return _Proposed(pull_request.link, details)
 
 
-async def _open_or_update(tools: Tools, pending: PendingProposal) -> tuple[OpenedPullRequest, tuple[str, ...]]:
+async def _open_or_update(
+    tools: Tools, pending: PendingProposal, commit: str | None
+) -> tuple[OpenedPullRequest, tuple[str, ...]]:
     host = tools.pull_requests
     pull_request = await host.find(pending.branch)
     if pull_request is None:
         pull_request = await host.open(
-            NewPullRequest(pending.branch, pending.title, pending.description, pending.requester)
+            NewPullRequest(pending.branch, pending.title, pending.description, pending.requester, commit)
         )
     # A pull request that ended while this server was down either contains the pushed commit or rejected it.
     elif pull_request.state is not PullRequestState.OPEN:

@@ -12,13 +12,15 @@ class NewPullRequest:
     """A pull request to open.
 
     The title is plain text; the description is Markdown in which lines that begin with "> " quote the instruction.
-    Both contain text by people and agents, so escape them for display.
+    Both contain text by people and agents, so escape them for display. `commit` is what was pushed to the branch just
+    now; None if that was longer ago.
     """
 
     branch: str
     title: str
     description: str
     requester: Requester | None = None
+    commit: str | None = None
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,10 @@ class GitRepository:
 
     async def changes(self, start: str, end: str) -> Changes:
         """Returns what a pull request of `end` into `start` changes, without the titles of pages."""
-        files = await self.mirror.changed_files(await self.mirror.merge_base(start, end) or start, end)
+        try:
+            files = await self.mirror.changed_files(f"{start}...{end}")
+        except GitError:  # they have no commit in common
+            files = await self.mirror.changed_files(start, end)
         listed = (
             FileChange(path=printable(file.path), kind=file.kind, added=file.added, removed=file.removed)
             for file in files[:_LISTED_AT_MOST]

@@ -85,7 +85,7 @@ class Mirror:
                         f"with another {PREFIX}BASE_BRANCH if that is set"
                     ) from None
                 raise
-        tips = await self._tips(branch, *more)
+        tips = await self.tips(branch, *more)
         if branch not in tips:  # it exists, but git fetched nothing and reported no error
             raise GitError(IS_SHALLOW)
         return tips
@@ -103,18 +103,20 @@ class Mirror:
         """Returns the files of a tree."""
         return await asyncio.to_thread(parse_listing, await self.run(*LIST_TREE, tree))
 
-    async def changed_files(self, start: str, end: str) -> tuple[ChangedFile, ...]:
-        """Returns the files that differ between two commits; of a great many only the first, as the list ends at 8 MB.
+    async def changed_files(self, *ends: str) -> tuple[ChangedFile, ...]:
+        """Returns the files that differ between two commits, or in a range `a...b` since they parted; of a great many
+        only the first, as the list ends at 8 MB.
 
         Raises:
             GitError: they cannot be read.
         """
-        compared = await self.try_run(*DIFF, "--raw", "--numstat", "-z", "--no-abbrev", start, end, "--")
+        compared = await self.try_run(*DIFF, "--raw", "--numstat", "-z", "--no-abbrev", *ends, "--")
         if compared.exit_code:
             raise GitError(f"the change cannot be read: {compared.errors[-300:]}")
         return parse_files(compared.output)
 
-    async def _tips(self, *branches: str) -> Mapping[str, Tip]:
+    async def tips(self, *branches: str) -> Mapping[str, Tip]:
+        """Returns the tips of branches as of the last fetch or push; nothing for those that are not known."""
         names = {f"refs/heads/{branch}": branch for branch in branches}
         listed = await self.run("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
         found = (line.split(" ") for line in listed.splitlines())
@@ -284,8 +286,9 @@ class TreeSnapshot:
         return None
 
     def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
-        with self.mirror.reader().blobs() as read:
-            yield from ((path, read(self._blobs[path])) for path in paths if path in self._blobs)
+        if wanted := [path for path in paths if path in self._blobs]:
+            with self.mirror.reader().blobs() as read:
+                yield from ((path, read(self._blobs[path])) for path in wanted)
 
     def write_files(self, folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix="index-") as scratch:

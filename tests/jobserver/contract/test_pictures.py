@@ -73,6 +73,16 @@ async def test_a_later_round_keeps_what_it_does_not_change(world: JobServerWorld
     assert (await picture(world, job["id"], sha256(PNG).hexdigest())).content == PNG
 
 
+async def test_a_page_shows_a_picture_of_an_earlier_round(world: JobServerWorld, changed: Path) -> None:
+    put(changed, {"docs/form.png": PNG})
+    job = await world.done("Draw")
+    assert job["details"]["pictures"] == []
+    (changed / "docs/form.png").unlink()
+    put(changed, {"docs/start.md": b"![The form](form.png)"})
+    again = await world.continued(job["id"], "Show it")
+    assert [each["path"] for each in again["details"]["pictures"]] == ["docs/form.png"]
+
+
 async def test_nothing_but_a_jobs_own_pictures_can_be_read(world: JobServerWorld, changed: Path) -> None:
     other = await world.done("Nothing")
     put(changed, {"docs/start.md": b"![x](form.png)", "docs/form.png": PNG, "docs/unshown.png": PNG + b"2"})

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 from support.servers.github_server import github_server
 from support.servers.github_server_git import BareRepository
 from support.worlds.github_world import connected
-from support.worlds.jobserver_world import KEY, git, jobs_in, make_bare
+from support.worlds.jobserver_world import KEY, git, jobs_in, make_bare, push_to
 
 from bot.codehosts.pull_request import CheckOutcome, Verdict
 from bot.jobapi.models import PullRequestState, Requester
@@ -211,6 +211,44 @@ async def test_a_branch_without_a_pull_request_waits_for_no_fetch(repository: Pa
         assert (await opening).number == 1
 
 
+def head_of(repository: Path) -> str:
+    return git(repository, "rev-parse", "change").strip()
+
+
+async def test_what_was_just_pushed_from_here_is_opened_without_another_fetch(repository: Path, tmp_path: Path) -> None:
+    mirror, head = SlowMirror(git_for(repository), tmp_path / "data" / "mirror.git"), head_of(repository)
+    await Mirror.fetch(mirror, "main", "change")
+    async with opened(repository, tmp_path / "data", mirror) as kept, asyncio.timeout(10):
+        await kept.pull_requests.open(replace(CHANGE, commit=head))
+        [row] = await kept.pull_requests.list()
+        assert (row.head_commit, row.base_commit) == (head, git(repository, "rev-parse", "main").strip())
+        assert not mirror.is_asked.is_set()
+
+
+@pytest.mark.parametrize("fetched", [["main", "change"], ["main"]])
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_no_older_commit_is_opened_where_another_machine_has_pushed(
+    repository: Path, tmp_path: Path, fetched: list[str], *, is_known: bool
+) -> None:
+    """A mirror may have an older tip of the branch, or none; a retry cannot know what was pushed since."""
+    mirror = Mirror(git_for(repository), tmp_path / "data" / "mirror.git")
+    await mirror.fetch(*fetched)
+    push_to(repository, "change", {"more.md": b"more\n"})
+    async with opened(repository, tmp_path / "data", mirror) as kept:
+        await kept.pull_requests.open(replace(CHANGE, commit=head_of(repository) if is_known else None))
+        [row] = await kept.pull_requests.list()
+        assert row.head_commit == head_of(repository)
+
+
+async def test_a_base_that_is_new_in_the_settings_is_fetched(repository: Path, tmp_path: Path) -> None:
+    mirror = Mirror(git_for(repository), tmp_path / "data" / "mirror.git")
+    await mirror.fetch("change")
+    async with opened(repository, tmp_path / "data", mirror) as kept:
+        await kept.pull_requests.open(replace(CHANGE, commit=head_of(repository)))
+        [row] = await kept.pull_requests.list()
+        assert row.base_commit == git(repository, "rev-parse", "main").strip()
+
+
 async def test_a_long_list_has_every_open_one_first(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         opened_first = await kept.pull_requests.open(CHANGE)
@@ -225,7 +263,7 @@ async def test_a_long_list_has_every_open_one_first(repository: Path, tmp_path: 
 async def test_long_ended_pull_requests_are_deleted_with_their_commits(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         closed = await kept.pull_requests.open(CHANGE)
-        head = git(repository, "rev-parse", "change").strip()
+        head = head_of(repository)
         await kept.pull_requests.judge(closed.number, Judgement(head, "Ada", Verdict.CHANGES_REQUESTED))
         await kept.pull_requests.close(closed.number, by="Ada")
         kept.clock.now += KEPT
@@ -246,7 +284,7 @@ async def test_long_ended_pull_requests_are_deleted_with_their_commits(repositor
 async def test_a_flood_of_check_names_hides_no_review_and_ends(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         pulls, number = kept.pull_requests, (await kept.pull_requests.open(CHANGE)).number
-        head = git(repository, "rev-parse", "change").strip()
+        head = head_of(repository)
 
         async def flood(head: str, checks: int) -> None:
             alike = {"number": number, "head": head, "kind": "check", "outcome": "passed", "words": "", "judged_at": ""}

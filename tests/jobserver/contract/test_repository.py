@@ -29,6 +29,8 @@ FILES = {
     ".gitattributes": "*.psd filter=lfs diff=lfs merge=lfs -text\n",
 }
 BRANCH = "pagehand/0123456789abcdef"
+NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""Git's name of the empty tree."""
 
 
 class World:
@@ -348,6 +350,14 @@ async def test_changes_are_those_of_the_pull_request(world: World) -> None:
         ("readme.md", ChangeKind.RENAMED, 0, 0),
     ]
     assert (changes.file_count, changes.added, changes.removed) == (4, 2, 2)
+
+
+async def test_the_changes_of_a_branch_without_a_common_ancestor_are_all_that_differs(world: World) -> None:
+    await world.repository.start(BRANCH)
+    orphan = git(world.mirror.directory, "commit-tree", "-m", "Theirs", "main^{tree}").strip()
+    empty = git(world.mirror.directory, "commit-tree", "-m", "Theirs", NO_FILES).strip()
+    assert (await world.repository.changes("main", orphan)).files == ()
+    assert {file.path for file in (await world.repository.changes("main", empty)).files} == FILES.keys()
 
 
 async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ class LocalPullRequests:
             newest = await self._newest(new.branch)
             if newest is not None and newest.state is PullRequestState.OPEN:
                 return self._as_pull_request(newest)
-            base, head = await self._fetch(self._base, new.branch)
+            base, head = await self._pushed_from_here(new) or await self._fetch(self._base, new.branch)
             if head is None:
                 raise NoSuchBranchError(f"the branch {new.branch} is not in the repository")
             start = await self._mirror.merge_base(base, head) or base
@@ -367,6 +367,15 @@ class LocalPullRequests:
         """Returns the newest commits of two branches; None for the second if it does not exist."""
         tips = await self._mirror.fetch(base, branch)
         return tips[base].commit, tips[branch].commit if branch in tips else None
+
+    async def _pushed_from_here(self, new: NewPullRequest) -> tuple[str, str] | None:
+        """Returns the newest commits of the base and the branch if the mirror has the one that was just pushed.
+
+        What another process or machine pushed is not in this mirror, or an older commit is: then git has to be asked.
+        """
+        tips = await self._mirror.tips(self._base, new.branch) if new.commit else {}
+        base, head = tips.get(self._base), tips.get(new.branch)
+        return (base.commit, head.commit) if base and head and head.commit == new.commit else None
 
     async def _keep_commits(self, number: int, head: str) -> None:
         """Keeps a pull request's commits even if its branch is deleted."""
