@@ -12,9 +12,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.errors import SchemaMismatch, StoreError
+from bot.errors import StoreError
 from bot.jobserver.agents.named import NAMED
 from bot.jobserver.api import JobApiHandlers
+from bot.jobserver.data_directory import OF_1_0_0, find_database, owner_of_1_0_0
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.metrics import RunCounts
 from bot.jobserver.pages.handlers import PageRoutes
@@ -36,7 +37,7 @@ from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protoco
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.claims import Worker
-from bot.jobserver.store.database import Database, sqlite_url
+from bot.jobserver.store.database import Database
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import InstructionBacklog
@@ -51,8 +52,6 @@ _RETRY_S = 60.0
 """Between attempts to open a project that could not be opened."""
 _OPENING_S = 45.0
 """How long opening a project may take; most of that is its repository's host."""
-_OF_1_0_0 = ("mirror.git", "uploads", "copies", "ready")
-"""The folders of 1.0.0 for its one project: the first two are taken over."""
 _MIRROR_STATES = ("made", "being made", "out of reach")
 
 
@@ -114,8 +113,8 @@ class Composition:
             JobServerError: a database cannot be used, or none of the projects.
         """
         process = self._config.process
-        url = await asyncio.to_thread(self._database_url)
-        earlier = await self._owner_of_1_0_0(url)
+        url, _ = await asyncio.to_thread(find_database, process, self._data)
+        earlier = await owner_of_1_0_0(self._data, url, self._config.current)
         database = await self._stack.enter_async_context(Database(url))
         queue = InstructionQueue(database)
         await self._take_over(database, earlier)
@@ -173,41 +172,9 @@ class Composition:
             monitoring.append(metrics_route(metrics, token))
         return monitoring if self._role is Role.WORKER else [*monitoring, *api.routes(), *pages.all()]
 
-    def _database_url(self) -> str:
-        """Returns the URL of the database: a file in the data directory unless the settings name another."""
-        file, given = self._data / "jobs.sqlite3", self._config.process.database_url
-        if given is None:
-            if any((self._data / "jobs").glob("*")) and not file.exists():
-                words = f"restore it, or set {PREFIX}DATABASE_URL if it named their database"
-                raise JobServerError(f"{file}, with the jobs of this directory, is missing: {words}")
-            return sqlite_url(file)
-        if file.exists():
-            raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
-        return given.get_secret_value()
-
-    async def _owner_of_1_0_0(self, url: str) -> str | None:
-        """Returns the project of 1.0.0, which had one, if its folders are here. Asked before the tables are changed.
-
-        Raises:
-            JobServerError: it is not among the projects.
-        """
-        if not any((self._data / folder).exists() for folder in _OF_1_0_0):
-            return None
-        database = Database(url)
-        try:
-            owner = await InstructionQueue(database).newest_project()
-        except SchemaMismatch:
-            return None  # it has no tables yet
-        finally:
-            await database.close()
-        if owner is not None and owner not in self._config.current:
-            words = f"its jobs are the project {owner}'s, which is not served: name it so"
-            raise JobServerError(f"{self._data} is a data directory of 1.0.0, and {words}")
-        return owner
-
     async def _take_over(self, database: Database, owner: str | None) -> None:
         """Gives the mirror and the uploads of 1.0.0 to their project. Without one, they are nobody's."""
-        folders = [self._data / folder for folder in _OF_1_0_0]
+        folders = [self._data / folder for folder in OF_1_0_0]
         mirror, uploads, *_ = folders
         await asyncio.to_thread(mirror_of(self._data, "").parent.mkdir, mode=0o700, exist_ok=True)
         if owner is not None:

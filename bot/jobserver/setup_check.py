@@ -5,12 +5,13 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote
 
 from bot.errors import ConfigError, StoreError
+from bot.jobserver.data_directory import find_database, owner_of_1_0_0
 from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.file_owners import require_own
@@ -22,6 +23,7 @@ from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import find_base
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.database import SCHEMA
 from bot.queue.migration import WORDS, SchemaState
@@ -41,9 +43,9 @@ async def check_machine(projects: Projects) -> AsyncIterator[SetupFinding]:
             require_ordinary_user(process, own_user())
     except JobServerError as error:
         yield SetupFinding("user", is_ok=False, message=str(error))
-    yield await asyncio.to_thread(_data_directory, process.data_directory)
-    if process.database_url is not None:
-        yield await _database(process.database_url.get_secret_value())
+    yield (data := await asyncio.to_thread(_data_directory, process.data_directory))
+    if data.is_ok:
+        yield await _database(process, projects.current)
 
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
@@ -85,11 +87,15 @@ def _data_directory(directory: Path) -> SetupFinding:
     return SetupFinding("data", is_ok=True, message=f"{directory} can be written, {free / 1e9:.1f} GB are free")
 
 
-async def _database(url: str) -> SetupFinding:
-    """Looks at a PostgreSQL database, and changes nothing."""
+async def _database(process: ProcessSettings, served: Collection[str]) -> SetupFinding:
+    """Looks at the database as a start does, and changes nothing."""
+    data, state = process.data_directory.resolve(), SchemaState.EMPTY
     try:
-        state = await SCHEMA.state(url)
-    except (ConfigError, StoreError) as error:
+        url, is_there = find_database(process, data)
+        if is_there:
+            await owner_of_1_0_0(data, url, served)
+            state = await SCHEMA.state(url)
+    except (ConfigError, StoreError, JobServerError) as error:
         return SetupFinding("database", is_ok=False, message=str(error))
     is_ok = state.usable or state in {SchemaState.EMPTY, SchemaState.OLDER}
     return SetupFinding("database", is_ok=is_ok, message="it can be used" if is_ok else WORDS[state])

@@ -8,19 +8,33 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from sqlalchemy import URL, Executable, RowMapping, Select, func, select
+from sqlalchemy import URL, Connection, Executable, RowMapping, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.errors import StoreError
+from bot.errors import SchemaMismatch, StoreError
 from bot.jobserver.errors import JobServerError
 from bot.queue.engine import DatabaseConnection, open_database, postgres_dsn, sqlite_path
 from bot.queue.errors import RETRY_FOR, StoreTimings, retry_transient
-from bot.queue.migration import Schema
+from bot.queue.migration import Schema, SchemaState
 from bot.queue.postgres import listen
 from bot.queue.transaction import ForEachDialect, OpenTransaction, start_postgres
 
-SCHEMA = Schema(Path(__file__).parent / "migrations", "pagehand_jobserver_schema")
+_OF_1_0_0 = 7
+"""The steps that 1.0.0 had taken, as SQLite's `user_version` counts them."""
+_BEFORE = "of the job server before 1.0: start the last version before 1.0 with it first, or begin with a new one"
 
+
+class _Schema(Schema):
+    def state_of(self, connection: Connection) -> SchemaState:
+        state = super().state_of(connection)
+        if state is SchemaState.EMPTY and connection.dialect.name == "sqlite":
+            steps = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            if 0 < steps < _OF_1_0_0:
+                raise SchemaMismatch(f"The data directory is {_BEFORE}.")
+        return state
+
+
+SCHEMA = _Schema(Path(__file__).parent / "migrations", "pagehand_jobserver_schema")
 NEWS = "pagehand_jobserver"
 """The channel of PostgreSQL on which the ids of jobs are told that have something new."""
 

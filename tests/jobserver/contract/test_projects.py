@@ -14,7 +14,18 @@ from typing import Any
 
 import httpx
 import pytest
-from support.worlds.jobserver_world import ADA, KEY, REVIEWER, REVIEWER_KEY, WAIT_S, WITHOUT_TLS, git, make_bare, until
+from support.worlds.jobserver_world import (
+    ADA,
+    KEY,
+    REVIEWER,
+    REVIEWER_KEY,
+    WAIT_S,
+    WITHOUT_TLS,
+    git,
+    make_bare,
+    make_data_of_1_0_0,
+    until,
+)
 
 from bot.errors import ConfigError
 from bot.jobserver.errors import JobServerError
@@ -28,7 +39,6 @@ METRICS = "planted-token-of-metrics"
 DOCS = {"api_key": KEY, "reviewers": f"{REVIEWER}: {REVIEWER_KEY}", "rate_limit": 5}
 SITE = {"api_key": SITE_KEY, "reviewers": f"Ben: {BEN_KEY}"}
 BEN = httpx.BasicAuth("Ben", BEN_KEY)
-OF_1_0_0 = Path(__file__).with_name("data_of_1_0_0")
 REPLACE = 'Replace "colour" with "color"'
 
 
@@ -344,10 +354,7 @@ async def test_a_key_of_another_project_is_not_pushed(tmp_path: Path) -> None:
 async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path) -> None:
     many, data = ManyProjects(tmp_path), tmp_path / "data"
     data.mkdir()
-    for name in ("jobs", "pull_requests"):
-        with contextlib.closing(sqlite3.connect(data / f"{name}.sqlite3")) as connection:
-            connection.executescript((OF_1_0_0 / f"{name}.sql").read_text())
-            connection.execute(f"PRAGMA user_version = {7 if name == 'jobs' else 0}")
+    make_data_of_1_0_0(data)
     git(data, "clone", "--quiet", "--bare", str(many.repositories["docs"]), "mirror.git")
     (data / "copies").symlink_to(tmp_path)
     many.write(site=SITE)

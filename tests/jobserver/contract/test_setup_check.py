@@ -1,6 +1,11 @@
 """`--check` examines everything that a job needs, and leaves nothing behind."""
 
-from collections.abc import Sequence
+import asyncio
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +14,13 @@ from pydantic import SecretStr
 from support.servers.github_server import github_server
 from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
 from support.servers.postgres import PostgresServer
-from support.worlds.jobserver_world import KEY, REVIEWER_KEY, git, make_bare
+from support.worlds.jobserver_world import KEY, REVIEWER_KEY, git, make_bare, make_data_of_1_0_0
 
 from bot.cli.jobserver import Part, find_faults
 from bot.domain.findings import FindingStatus
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
+from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.setup_check import check_machine, check_setup
@@ -42,7 +49,7 @@ async def test_a_complete_set_up_is_left_unchanged(tmp_path: Path, bare: Path) -
     reviewers = f"Ada: {REVIEWER_KEY}"
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),), reviewers=reviewers)
     assert [(name, one.is_ok) for name, one in findings.items()] == [
-        ("data", True), ("checks", True), ("git", True), ("repository", True), ("push", True)
+        ("data", True), ("database", True), ("checks", True), ("git", True), ("repository", True), ("push", True)
     ]  # fmt: skip
     assert "jobs start from main" in findings["repository"].message
     assert git(bare, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
@@ -58,6 +65,63 @@ async def test_a_postgres_database_is_looked_at_and_left_unchanged(
             found_there = await found(tmp_path, repository=str(bare), database_url=url)
             assert found_there["database"] == SetupFinding("database", is_ok=True, message="it can be used")
         assert await SCHEMA.state(url) is SchemaState.EMPTY
+
+
+def _of_1_0_0(data: Path, steps: int = 7) -> None:
+    make_data_of_1_0_0(data, steps)
+    (data / "ready").mkdir()
+
+
+def _of_a_newer_version(data: Path) -> None:
+    make_data_of_1_0_0(data)
+    with closing(sqlite3.connect(data / "jobs.sqlite3")) as connection:
+        connection.executescript(f"CREATE TABLE {SCHEMA.version_table} AS SELECT '9999' AS version_num")
+
+
+def _contents(data: Path) -> dict[str, object]:
+    """What is in a data directory, and in its databases."""
+    found: dict[str, object] = {str(path.relative_to(data)): "" for path in data.rglob("*")}
+    for file in data.glob("*.sqlite3"):
+        with closing(sqlite3.connect(file)) as connection:
+            found[file.name] = [*connection.iterdump(), connection.execute("PRAGMA user_version").fetchone()]
+    return found
+
+
+@pytest.mark.promise("upgrades")
+@pytest.mark.parametrize(
+    ("make", "settings", "words"),
+    [
+        (_of_1_0_0, {"project_id": "site"}, "its jobs are the project docs's, which is not served: name it so"),
+        (partial(_of_1_0_0, steps=6), {}, "before 1.0: start the last version before 1.0 with it first"),
+        (_of_a_newer_version, {}, "of a newer version of Pagehand. Install that version, or restore a backup"),
+        (lambda data: (data / "jobs" / "1").mkdir(parents=True), {}, "is missing: restore it"),
+        (_of_1_0_0, {"database_url": "postgresql://ada@127.0.0.1:9/docs"}, "would leave behind: use another directory"),
+    ],
+)
+async def test_data_that_a_start_refuses_is_reported_in_its_words_and_left_unchanged(
+    tmp_path: Path, bare: Path, make: Callable[[Path], object], settings: dict[str, Any], words: str
+) -> None:
+    """The check said ok, and only the start what was wrong."""
+    data, given = tmp_path / "data", {"repository": str(bare), **settings}
+    data.mkdir()
+    await asyncio.to_thread(make, data)
+    before = await asyncio.to_thread(_contents, data)
+    findings = await found(tmp_path, **given)
+    assert await asyncio.to_thread(_contents, data) == before
+    assert faults(findings) == ["database"]
+    told = findings["database"].message
+    assert words in told
+    with pytest.raises(JobServerError, match=re.escape(told)):
+        await JobServer(JobServerSettings(api_key=KEY, data_directory=data, allow_root=True, port=0, **given)).start()
+
+
+async def test_data_of_1_0_0_with_its_project_can_be_used_and_is_left_unchanged(tmp_path: Path, bare: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    _of_1_0_0(data)
+    before = await asyncio.to_thread(_contents, data)
+    assert not faults(await found(tmp_path, repository=str(bare)))
+    assert await asyncio.to_thread(_contents, data) == before
 
 
 async def test_unreadable_pages_are_reported(tmp_path: Path, bare: Path) -> None:
@@ -142,6 +206,7 @@ async def test_of_several_projects_each_is_checked_and_named(tmp_path: Path, bar
     told = {each.check: each.status for each in [one async for one in find_faults(environ, parts)]}
     assert told == {
         "job_server.data": FindingStatus.OK,
+        "job_server.database": FindingStatus.OK,
         "job_server.docs.git": FindingStatus.OK,
         "job_server.docs.repository": FindingStatus.OK,
         "job_server.docs.push": FindingStatus.OK,

@@ -16,6 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, event, func, insert, select, text
 from support.databases import engine_for
 from support.fakes.job_ports import FakePullRequests
+from support.worlds.jobserver_world import make_data_of_1_0_0
 
 from bot.jobapi.models import AttachedFile, JobDetails, PartialWork, PullRequestState, Requester, Status
 from bot.jobserver.errors import (
@@ -52,8 +53,6 @@ from bot.store.schema.migration import migrate
 from bot.store.schema.tables import metadata as of_the_bot
 from bot.store.store import open_store
 
-OF_1_0_0 = Path(__file__).with_name("data_of_1_0_0")
-"""What 1.0.0 wrote, as SQL."""
 NEWEST = 9
 """The last step that a version counted in SQLite's `user_version`."""
 LATER_STEPS = ("ALTER TABLE instructions ADD COLUMN request_id TEXT NOT NULL DEFAULT ''",
@@ -70,16 +69,14 @@ INSERT INTO judgements VALUES (2, 'b', 'review', 'Ada', 'approved', 'Fine', '202
 
 def make_earlier(folder: Path, version: int) -> Path:
     """Creates what an earlier version wrote, with rows of every kind."""
-    for name in ("jobs", "pull_requests"):
-        with closing(sqlite3.connect(folder / f"{name}.sqlite3")) as connection:
-            connection.executescript((OF_1_0_0 / f"{name}.sql").read_text())
-            if name == "jobs":
-                for statement in LATER_STEPS[: version - 7]:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {version}")
-            elif version == NEWEST:
-                connection.executescript(JUDGED)
-    return folder / "jobs.sqlite3"
+    path = make_data_of_1_0_0(folder, version)
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in LATER_STEPS[: version - 7]:
+            connection.execute(statement)
+    if version == NEWEST:
+        with closing(sqlite3.connect(folder / "pull_requests.sqlite3")) as connection:
+            connection.executescript(JUDGED)
+    return path
 
 
 def steps_of(path: Path) -> int:

@@ -38,7 +38,17 @@ Named = dict[str, str]
 WITHOUT_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of our own servers: reading all authorities' certificates takes longer than most tests."""
 WAIT_S = 30.0
+_OF_1_0_0 = Path(__file__).parents[2] / "jobserver" / "contract" / "data_of_1_0_0"
 T = TypeVar("T")
+
+
+def make_data_of_1_0_0(folder: Path, steps: int = 7) -> Path:
+    """Creates the databases that 1.0.0 wrote, and returns that of the jobs. Its schema counts its steps."""
+    for name in ("jobs", "pull_requests"):
+        with contextlib.closing(sqlite3.connect(folder / f"{name}.sqlite3")) as connection:
+            connection.executescript((_OF_1_0_0 / f"{name}.sql").read_text())
+            connection.execute(f"PRAGMA user_version = {steps if name == 'jobs' else 0}")
+    return folder / "jobs.sqlite3"
 
 
 def git(directory: Path, *arguments: str) -> str:

@@ -7,15 +7,11 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from alembic import op
 
-from bot.errors import SchemaMismatch
-
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
 
-_OF_1_0_0 = 7
-"""The steps that 1.0.0 had taken, as SQLite's `user_version` counts them."""
 _NO_STEP = 1_000
 """What the file counts from now on: 1.0.0 refuses a file that has taken more steps than it knows."""
 _PROJECT = "docs"
@@ -62,9 +58,6 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         steps = op.get_bind().exec_driver_sql("PRAGMA user_version").scalar_one()
         op.execute(f"PRAGMA user_version = {_NO_STEP}")
-    if 0 < steps < _OF_1_0_0:
-        words = "of the job server before 1.0: start the last version before 1.0 with it first, or begin with a new one"
-        raise SchemaMismatch(f"The data directory is {words}.")
     if steps:
         _put_aside()
     _jobs()

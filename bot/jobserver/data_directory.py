@@ -1,0 +1,50 @@
+"""Where the jobs of a data directory are, and whether this version may go on with them."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from bot.errors import SchemaMismatch
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.settings import PREFIX
+from bot.jobserver.settings.process import ProcessSettings
+from bot.jobserver.store.database import Database, sqlite_url
+from bot.jobserver.store.instruction_queue import InstructionQueue
+
+OF_1_0_0 = ("mirror.git", "uploads", "copies", "ready")
+"""The folders of 1.0.0 for its one project: the first two are taken over."""
+
+
+def find_database(process: ProcessSettings, data: Path) -> tuple[str, bool]:
+    """Returns the URL of the database, a file in the data directory unless the settings name another, and whether it is
+    there. Blocks. Raises JobServerError.
+    """
+    file, given = data / "jobs.sqlite3", process.database_url
+    if given is None:
+        if any((data / "jobs").glob("*")) and not file.exists():
+            words = f"restore it, or set {PREFIX}DATABASE_URL if it named their database"
+            raise JobServerError(f"{file}, with the jobs of this directory, is missing: {words}")
+        return sqlite_url(file), file.exists()
+    if file.exists():
+        raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
+    return given.get_secret_value(), True
+
+
+async def owner_of_1_0_0(data: Path, url: str, served: Collection[str]) -> str | None:
+    """Returns the project of 1.0.0, which had one, if its folders are here. Asked before the tables are changed.
+
+    Raises:
+        JobServerError: it is not among those that are served.
+    """
+    if not any((data / folder).exists() for folder in OF_1_0_0):
+        return None
+    database = Database(url)
+    try:
+        owner = await InstructionQueue(database).newest_project()
+    except SchemaMismatch:
+        return None  # it has no tables yet
+    finally:
+        await database.close()
+    if owner is not None and owner not in served:
+        words = f"its jobs are the project {owner}'s, which is not served: name it so"
+        raise JobServerError(f"{data} is a data directory of 1.0.0, and {words}")
+    return owner
