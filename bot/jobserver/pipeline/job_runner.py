@@ -257,7 +257,7 @@ class JobRunner:
             await self._pause(self._has_news)
 
     def _follow(self, run: _Run, row: HeldInstruction | None, *, until: float) -> None:
-        if row is None or row.attempts != run.instruction.attempts:
+        if row is None:
             run.lose()
             return
         run.until = until

@@ -143,9 +143,8 @@ class InstructionQueue:
         message = instructions.alias("message")
         newest = select(func.max(message.c.number)).where(message.c.job_id == instructions.c.job_id).scalar_subquery()
         is_stopped = instructions.c.stop_reason.is_not(None).label("is_stopped")
-        found = select(*instructions.c["number", "attempts"], is_stopped, newest.label("newest")).where(ours)
-        rows = await session.rows(found)
-        return {row["number"]: HeldInstruction(row["attempts"], row["is_stopped"], row["newest"]) for row in rows}
+        rows = await session.rows(select(instructions.c.number, is_stopped, newest.label("newest")).where(ours))
+        return {row["number"]: HeldInstruction(row["is_stopped"], row["newest"]) for row in rows}
 
     @transaction
     async def renew(self, session: Session, instruction: Instruction) -> None:

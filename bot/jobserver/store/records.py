@@ -183,7 +183,6 @@ class Instruction:
 class HeldInstruction:
     """What a worker's instruction looks like in its row. `newest`: the number of the job's newest message."""
 
-    attempts: int
     is_stopped: bool
     newest: int
 
