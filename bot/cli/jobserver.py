@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from bot.domain.findings import Finding
-from bot.errors import CannotStart, StoreError
+from bot.errors import CannotStart, SchemaMismatch, StoreError
 from bot.jobserver.composition import Role, require_shareable
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
@@ -160,16 +160,19 @@ async def _findings(
 
 
 async def _not_offered(projects: Projects) -> list[str]:
-    """Returns what no worker offers now; nothing if the database cannot say, as its own finding does."""
+    """Returns what no worker offers now; nothing if the database cannot be read, as its own finding says."""
     if projects.process.database_url is None:
         return []
     database = Database(projects.process.database_url.get_secret_value())
     try:
-        return list(not_offered(await InstructionQueue(database).offers(), projects.current.values()))
+        offers = await InstructionQueue(database).offers()
+    except SchemaMismatch:
+        offers = []  # it has no tables yet
     except StoreError:
         return []
     finally:
         await database.close()
+    return list(not_offered(offers, projects.current.values()))
 
 
 def read_projects(environ: Mapping[str, str]) -> Projects:

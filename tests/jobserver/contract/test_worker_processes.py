@@ -98,6 +98,7 @@ async def patiently(api: JobServerProcess, job: str) -> str:
 @pytest.mark.postgres
 @pytest.mark.promise("jobs once")
 async def test_a_worker_does_what_an_api_process_accepts(machines: Machines) -> None:
+    assert f"note workers        {NOT_OFFERED}\n" in await machines.checked(), "before there are tables"
     api = await machines.api()
     job = await api.create("Fix the typos")
     await until(lambda: problems(api))
