@@ -138,11 +138,6 @@ class HttpServer:
         """The port it listens on; 0 if it does not listen."""
         return int(self._listening.sockets[0].getsockname()[1]) if self._listening is not None else 0
 
-    @property
-    def pending_bytes(self) -> int:
-        """The bytes of unanswered requests from unknown senders."""
-        return self._pending.total
-
     async def start(self, listener: socket.socket) -> None:
         """Serves requests from a listening socket, which `stop` closes."""
         await self._runner.setup()

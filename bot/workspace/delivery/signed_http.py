@@ -14,8 +14,6 @@ from bot.workspace.delivery.deliveries import Ack, Envelope, NotDeliveredError
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Json
 
-JSON_TYPE = "application/json"
-
 
 class SignedHttp:
     """Posts envelopes to the app's URLs. Any 2xx status in time is an acknowledgement. `signing_secret` returns the
@@ -40,17 +38,6 @@ class SignedHttp:
     async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
         body, content_type = _encoded_body(envelope)
         return await self._post(self._url(envelope), body, content_type, _retry_headers(envelope), ack_timeout)
-
-    async def verify_request_url(self) -> bool:
-        """Sends ``url_verification``, as Slack does for a new URL. Returns whether the app echoed the challenge."""
-        challenge = hashlib.sha256(str(self._now()).encode()).hexdigest()[:40]
-        payload = {"type": "url_verification", "challenge": challenge, "token": ""}
-        url = self._app.request_url or ""
-        try:
-            ack = await self._post(url, json.dumps(payload).encode(), JSON_TYPE, {}, 3.0)
-        except NotDeliveredError:
-            return False
-        return challenge in (ack.payload.get("challenge"), ack.payload.get("text"))
 
     async def close(self) -> None:
         if self._session:
@@ -107,7 +94,7 @@ def _retry_headers(envelope: Envelope) -> dict[str, str]:
 def _encoded_body(envelope: Envelope) -> tuple[bytes, str]:
     """Returns the body and its type: JSON for events, form fields for commands, one form field of JSON for the rest."""
     if envelope.type == "events_api":
-        return json.dumps(envelope.payload).encode(), JSON_TYPE
+        return json.dumps(envelope.payload).encode(), "application/json"
     fields = envelope.payload if envelope.type == "slash_commands" else {"payload": json.dumps(envelope.payload)}
     return urlencode(fields, errors="replace").encode(), "application/x-www-form-urlencoded"
 

@@ -65,10 +65,6 @@ class Credentials:
         """Refuses the app's tokens from now on, with a code such as ``token_revoked`` or ``account_inactive``."""
         self.refusal = code
 
-    def restore(self) -> None:
-        """Accepts the app's tokens again."""
-        self.refusal = None
-
     def remove_scopes(self, *names: str) -> None:
         """Takes granted scopes away, as somebody can on the app's page."""
         self.removed_scopes |= set(names)

@@ -88,7 +88,7 @@ async def test_a_revoked_token_does_not_hide_independent_checks(setup: Setup) ->
     assert "OAuth & Permissions" in faults["slack.bot_token"].fix
     assert setup.found["slack.scopes"].status is FindingStatus.NOT_CHECKED
     assert setup.found["job_api.docs"].status is FindingStatus.OK
-    setup.workspace.credentials.restore()
+    setup.workspace.credentials.refusal = None
     assert await setup.faults() == {}
 
 

@@ -281,7 +281,7 @@ async def test_a_token_revoked_while_running_works_once_restored(
     world.workspace.credentials.revoke()
     await world.workspace.disconnect("link_disabled")
     await until(lambda: "Slack does not accept SLACK_APP_TOKEN (token_revoked): it was revoked." in caplog.text)
-    world.workspace.credentials.restore()
+    world.workspace.credentials.refusal = None
     await until_both_connected(world)
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 

@@ -322,7 +322,7 @@ class Visited(Door):
         return web.Response(text="here you are")
 
     async def pending(self, size: int) -> None:
-        while self.server.pending_bytes != size:  # noqa: ASYNC110 - nobody tells that bytes have come
+        while self.server._pending.total != size:  # noqa: ASYNC110 - nobody tells that bytes have come
             await asyncio.sleep(0.01)
 
 
@@ -367,7 +367,7 @@ async def test_verified_requests_do_not_count(counting: Visited) -> None:
     reader, _ = await counting.connect(posted("/known", 5_000_000, 5_000_000))
     counting.may_answer.set()
     assert b"200 OK" in await reader.readline()
-    assert counting.server.pending_bytes == 0
+    assert counting.server._pending.total == 0
 
 
 @pytest.mark.promise("strangers")

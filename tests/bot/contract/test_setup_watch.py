@@ -106,7 +106,7 @@ async def test_a_revoked_token_turns_health_red_and_is_explained(
     assert world.report()["ok"] is False
     assert world.watch.counts()[FindingStatus.ERROR]
     assert "OAuth & Permissions" in str(world.report()["parts"])
-    world.workspace.credentials.restore()
+    world.workspace.credentials.refusal = None
     await world.look()
     assert world.report()["ok"] is True
 

@@ -210,5 +210,6 @@ async def test_by_docker_compose_faults_are_explained_and_a_job_is_done(
                 await shell.follow(f'.venv/bin/python3 -c "{filled_in(health_check, places)}"')
         token = {"PAGEHAND_CONFIGURATION_TOKEN": user.workspace.credentials.configuration_token}
         await Doctor(pagehand, tmp_path / "worker", environment | token).explains(FAULTS | OVER_HTTP, user)
-        assert await user.workspace.signed_http.verify_request_url()
+        challenge = {"type": "url_verification", "challenge": "c0ffee"}
+        assert "c0ffee" in (await user.workspace.deliveries.request("events_api", challenge)).payload.values()
         await user.gets_a_job_done("Fix the guide", LIMIT)

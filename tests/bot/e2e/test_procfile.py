@@ -121,7 +121,8 @@ async def test_every_line_works(checkout: Checkout, postgres: PostgresServer) ->
         worker = await platform.start("worker", PAGEHAND_HEALTH_PORT=str(worker_port))
         for process in (web, worker):
             await process.prints("Pagehand is at work")
-        assert await workspace.signed_http.verify_request_url()
+        challenge = {"type": "url_verification", "challenge": "c0ffee"}
+        assert "c0ffee" in (await workspace.deliveries.request("events_api", challenge)).payload.values()
         assert await _health(web_port, "/health/ready") == (200, {"recording"})
         assert await _health(web_port, "/health") == (200, {"recording", "set-up"})
         assert await _health(worker_port, "/health") == (

@@ -158,7 +158,7 @@ async def problem(scene: Scene) -> None:
     workspace.credentials.revoke("token_revoked")
     workspace.faults.rate_limit(1, method="chat.update")
     await scene.until(lambda: any(call.error == "token_revoked" for call in workspace.web_api.calls))
-    workspace.credentials.restore()
+    workspace.credentials.refusal = None
     await scene.until(lambda: workspace.connected)
     await ana.say("docs", "And the manual", thread_ts=ts)
     await fake_job_api.until(lambda: fake_job_api.tried(Operation.GET) >= len(of_polls))
