@@ -6,6 +6,7 @@ import logging
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -81,30 +82,22 @@ def require_shareable(settings: JobServerSettings, process: ProcessSettings, rol
         raise JobServerError(f"a worker cannot link to the pull requests of project {name}: set {PREFIX}PUBLIC_URL")
 
 
+@dataclass(eq=False)
 class Composition:
-    """Builds the parts; `stack` closes them. `look_pause`: seconds between looks at the file of the projects."""
+    """Builds the parts; `_stack` closes them. `_look_pause`: seconds between looks at the file of the projects."""
 
-    def __init__(
-        self,
-        config: Projects,
-        data: Path,
-        stack: contextlib.AsyncExitStack,
-        role: Role,
-        *,
-        look_pause: float,
-    ) -> None:
-        self._config = config
-        self._data = data
-        self._stack = stack
-        self._role = role
-        self._look_pause = look_pause
-        self._counts = RunCounts()
-        self._projects: dict[str, Project] = {}
-        self._closing = set[Project]()
-        self._faults: dict[str, str] = {}
-        self._tried_at = 0.0
-        self._background = BackgroundTasks()
-        self._opening = BackgroundTasks()
+    _config: Projects
+    _data: Path
+    _stack: contextlib.AsyncExitStack
+    _role: Role
+    _look_pause: float
+    _counts: RunCounts = field(default_factory=RunCounts, init=False)
+    _projects: dict[str, Project] = field(default_factory=dict, init=False)
+    _closing: set[Project] = field(default_factory=set, init=False)
+    _faults: dict[str, str] = field(default_factory=dict, init=False)
+    _tried_at: float = field(default=0.0, init=False)
+    _background: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
+    _opening: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
 
     async def start(self, public_url: str, *, everybody: str) -> Iterable[web.RouteDef]:
         """Starts the background work and returns what is served; a worker has no API.

@@ -72,7 +72,7 @@ class JobServer:
         if self._role.runs_agents and any(project.runs_programs for project in self._config.current.values()):
             require_ordinary_user(settings, own_user())
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
-        composition = Composition(self._config, data, stack, self._role, look_pause=self._look_pause)
+        composition = Composition(self._config, data, stack, self._role, self._look_pause)
         if self._role is Role.WORKER and settings.metrics_token is None:
             await composition.start(settings.public_url or "", everybody="")
             logger.info("a worker runs the jobs of %s", ", ".join(self._config.current))
