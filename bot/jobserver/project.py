@@ -243,7 +243,7 @@ class _ProjectComposition:
             folders,
             files,
             self._editor(sandbox, lambda text: known().known(text)),
-            self._checks(sandbox),
+            self._checks(sandbox).run,
             ChangeScan(mirror, known, settings.allowed_secrets).leaks,
             known,
             pull_requests,

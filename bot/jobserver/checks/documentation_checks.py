@@ -99,8 +99,8 @@ def _beyond(known: Counter[_Kind], new: Sequence[LineFault], change: CheckedChan
 
 @dataclass(frozen=True)
 class DocumentationChecks:
-    """Implements `Checks`. `commands` are the team's own, each a program with its arguments; `program` runs them.
-    `checkers` runs those that the base branch has settings for.
+    """Finds the faults that a change introduced. `commands` are the team's own, each a program with its arguments;
+    `program` runs them. `checkers` runs those that the base branch has settings for.
     """
 
     program: CheckProgram
@@ -110,6 +110,7 @@ class DocumentationChecks:
     async def run(
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
+        """Returns a result for each check that applies. `copy` contains the same files as `after`. Never raises."""
         until = time.monotonic() + _BUDGET_S
         change = CheckedChange(before, after, changed, time_is_up=lambda: time.monotonic() > until)
         checks: list[tuple[str, Check]] = [(links.NAME, partial(asyncio.to_thread, _broken_links, change))]

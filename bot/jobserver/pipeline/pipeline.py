@@ -284,7 +284,7 @@ async def _collected(tools: Tools, prepared: Prepared, result: EditResult) -> Ed
     after = repository.snapshot(commit)
     changes = await asyncio.to_thread(with_titles, await repository.changes(start.base, commit), after)
     paths = [PurePosixPath(file.path) for file in changes.files]
-    found = await tools.checks.run(repository.snapshot(start.base), after, paths, copy)
+    found = await tools.check(repository.snapshot(start.base), after, paths, copy)
     return Edited(result, commit, changes, collected.left_out, masked_checks(found, tools.masking.known), notes)
 
 

@@ -1,9 +1,8 @@
 """What every step of the pipeline works with, and what one hands to the next."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from bot.jobapi.models import Changes, CheckResult, JobDetails
 from bot.jobserver.editors.interface import Editor, EditResult, EditTask
@@ -22,14 +21,8 @@ from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import Instruction
 
-
-class Checks(Protocol):
-    """Finds the faults that a change introduced."""
-
-    async def run(
-        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
-    ) -> tuple[CheckResult, ...]:
-        """Returns a result for each check that applies. `copy` contains the same files as `after`. Never raises."""
+Check = Callable[[Snapshot, Snapshot, Collection[PurePosixPath], Path], Awaitable[tuple[CheckResult, ...]]]
+"""Finds the faults that a change introduced: `DocumentationChecks.run`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +36,7 @@ class Tools:
     folders: JobFolders
     files: FileStore
     editor: Editor
-    checks: Checks
+    check: Check
     find_leaks: FindLeaks
     known: Callable[[], OwnSecrets]
     pull_requests: PullRequests

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
+from support.fakes.job_ports import ScriptedEditor, append_prompt, word_check
 from support.worlds.executor_world import ExecutorWorld, details, executing, pull_request_of
 from support.worlds.jobserver_world import git, until
 
@@ -96,7 +96,7 @@ async def test_check_findings_go_back_once_and_the_rest_is_reported(tmp_path: Pa
             (task.workspace.copy / "a.md").write_text("right")
         return EditResult("Written.")
 
-    async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:
+    async with executing(tmp_path, ScriptedEditor(edit), word_check) as world:
         job = await world.done("one")
         _, second = world.editor.tasks
         assert (second.session, list(second.conversation)) == ("s-1", [EarlierInstruction("one", "Written.", "one")])
@@ -114,7 +114,7 @@ async def test_an_editor_that_cannot_fix_check_findings_keeps_its_change(tmp_pat
         if task.prompt != "one":
             raise EditError("out of tokens")
 
-    async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:
+    async with executing(tmp_path, ScriptedEditor(edit), word_check) as world:
         job = await world.done("one")
         assert job.status is Status.COMPLETED
         assert git(world.bare, "show", f"pagehand/{job.id}:a.md") == "wrong"

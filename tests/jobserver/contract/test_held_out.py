@@ -151,7 +151,7 @@ async def test_checks_see_only_the_proposed_changes(tmp_path: Path) -> None:
             seen.append(read(task.workspace.copy / "package.json"))
 
     checks = CopyCheck()
-    async with executing(tmp_path, ScriptedEditor(edit), checks) as world:
+    async with executing(tmp_path, ScriptedEditor(edit), checks.run) as world:
         world.push_files({"package.json": b"1\n"})
         job = await world.done("go")
         assert checks.seen == [{"docs/start.md", "docs/new.md", "package.json"}] * 2

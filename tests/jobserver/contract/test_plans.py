@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
+from support.fakes.job_ports import ScriptedEditor, append_prompt, word_check
 from support.worlds.executor_world import ExecutorWorld, Secrets, details, executing, partial_files
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, make_sample, running
 
@@ -328,7 +328,7 @@ async def test_nothing_is_kept_but_the_plan_until_it_is_carried_out_in_the_same_
 
 
 async def test_an_answer_is_told_with_the_pages_that_were_read(tmp_path: Path) -> None:
-    async with executing(tmp_path, ScriptedEditor(plan), WordCheck()) as world:
+    async with executing(tmp_path, ScriptedEditor(plan), word_check) as world:
         job = await submitted(world, "What is wrong?", mode=Mode.ASK)
         assert (job.status, job.pr_link, details(job)) == (
             Status.COMPLETED, None, JobDetails(mode=Mode.ASK, summary="It is in a.md.", pages_read=("a.md",)),

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
+from support.fakes.job_ports import ScriptedEditor, append_prompt, word_check
 from support.servers.github_server import github_server
 from support.worlds.executor_world import ExecutorWorld, changes_of, details, executing, partial_files, pull_request_of
 from support.worlds.github_world import jobs_at
@@ -146,7 +146,7 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
     async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "a.md").write_text("wrong")
 
-    async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:
+    async with executing(tmp_path, ScriptedEditor(edit), word_check) as world:
         job = await pushed_in_vain(world)
         assert [check.name for check in pull_request_of(job).checks] == ["words"]
         world.pull_requests.outage = None

@@ -36,13 +36,11 @@ async def append_prompt(task: EditTask, _: EditProgress) -> None:
         stream.write(f"{task.prompt}\n")
 
 
-class NoChecks:
+async def no_checks(
+    _before: Snapshot, _after: Snapshot, _changed: Collection[PurePosixPath], _copy: Path
+) -> tuple[CheckResult, ...]:
     """Finds no faults."""
-
-    async def run(
-        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
-    ) -> tuple[CheckResult, ...]:
-        return ()
+    return ()
 
 
 async def no_leaks(_start: StartingPoint, _commit: str) -> list[Suspicion]:
@@ -50,14 +48,12 @@ async def no_leaks(_start: StartingPoint, _commit: str) -> list[Suspicion]:
     return []
 
 
-class WordCheck:
+async def word_check(
+    _before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], _copy: Path
+) -> tuple[CheckResult, ...]:
     """Finds the word `wrong` in changed pages."""
-
-    async def run(
-        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
-    ) -> tuple[CheckResult, ...]:
-        problems = tuple(f"{path}: says wrong" for path in changed if b"wrong" in (after.read(path) or b""))
-        return (CheckResult(name="words", status=_status(problems), problems=problems),)
+    problems = tuple(f"{path}: says wrong" for path in changed if b"wrong" in (after.read(path) or b""))
+    return (CheckResult(name="words", status=_status(problems), problems=problems),)
 
 
 def _status(problems: tuple[str, ...]) -> CheckStatus:

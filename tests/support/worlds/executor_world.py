@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from support.fakes.job_ports import FakePullRequests, NoChecks, ScriptedEditor, no_leaks
+from support.fakes.job_ports import FakePullRequests, ScriptedEditor, no_checks, no_leaks
 from support.worlds.jobserver_world import KEY, git, jobs_in, make_bare, push_to, stored_log, until
 
 from bot.jobapi.models import AgentJob, Changes, JobDetails, Mode, PullRequestDetails, Requester, Status
@@ -18,7 +18,7 @@ from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.pipeline.pipeline import Pipeline
 from bot.jobserver.pipeline.progress import Asking
 from bot.jobserver.pipeline.retention import JobCleanup
-from bot.jobserver.pipeline.tools import Checks, Tools
+from bot.jobserver.pipeline.tools import Check, Tools
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
@@ -67,7 +67,7 @@ class ExecutorWorld:
         database: Database,
         now: MovedClock,
         editor: ScriptedEditor,
-        checks: Checks,
+        check: Check,
         *,
         allowed: AllowedPaths,
         secrets: Secrets,
@@ -102,7 +102,7 @@ class ExecutorWorld:
             self.folders,
             self.files,
             editor,
-            checks,
+            check,
             scan.leaks if secrets.are_looked_for else no_leaks,
             lambda: masking,
             self.pull_requests,
@@ -198,7 +198,7 @@ def partial_files(job: AgentJob) -> int | None:
 async def executing(
     tmp_path: Path,
     editor: ScriptedEditor | None = None,
-    checks: Checks | None = None,
+    check: Check = no_checks,
     allowed: AllowedPaths | None = None,
     secrets: Secrets | None = None,
     *,
@@ -217,7 +217,7 @@ async def executing(
             database,
             now,
             editor or ScriptedEditor(),
-            checks or NoChecks(),
+            check,
             allowed=allowed or AllowedPaths(),
             secrets=secrets or Secrets(are_looked_for=False),
             budget=budget or TokenBudget(),
