@@ -4,6 +4,7 @@
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 MARKDOWN_SUFFIXES = (".md", ".mdx", ".markdown")
@@ -39,6 +40,18 @@ _HEADING = re.compile(r"^(?:[#=][ ]+(?P<title>[^\n]+)|(?P<underlined>[^\s=#][^\n
 _LOOKED_AT = 20_000
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 """The picture formats that are shown: those that cannot contain scripts."""
+
+
+@dataclass(frozen=True)
+class PageSource:
+    """A page to render. `pictures` is the address of the repository's pictures, with a trailing slash.
+
+    Texts that are not files, such as descriptions, have no path; their line breaks are kept, as on code hosts.
+    """
+
+    text: str
+    path: str
+    pictures: str
 
 
 def is_page(path: PurePosixPath) -> bool:

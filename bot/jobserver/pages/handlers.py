@@ -17,10 +17,9 @@ from aiohttp.typedefs import Handler
 from markupsafe import Markup
 
 from bot.codehosts.pull_request import CheckOutcome, Verdict
-from bot.jobserver.documents import PICTURE_FORMATS
+from bot.jobserver.documents import PICTURE_FORMATS, PageSource
 from bot.jobserver.errors import DecisionError, JobServerError, PullRequestNotFoundError
 from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
-from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, MarkdownRenderer, rendered_files
 from bot.jobserver.pages.reviewers import Gate
 from bot.jobserver.pull_requests.local.local_pull_requests import (

@@ -10,7 +10,6 @@ import posixpath
 import resource
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote, unquote, urlsplit
 
@@ -21,22 +20,10 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from bot.jobserver.documents import PICTURE_FORMATS
+from bot.jobserver.documents import PICTURE_FORMATS, PageSource
 
 _MEMORY = 1_000_000_000
 LONGEST_HTML = 1_000_000
-
-
-@dataclass(frozen=True)
-class PageSource:
-    """A page to render. `pictures` is the address of the repository's pictures, with a trailing slash.
-
-    Texts that are not files, such as descriptions, have no path; their line breaks are kept, as on code hosts.
-    """
-
-    text: str
-    path: str
-    pictures: str
 
 
 def render(page: PageSource) -> str:

@@ -10,9 +10,8 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from bot.jobserver import subprocesses
-from bot.jobserver.documents import MARKDOWN_SUFFIXES, PICTURE_FORMATS
+from bot.jobserver.documents import MARKDOWN_SUFFIXES, PICTURE_FORMATS, PageSource
 from bot.jobserver.pages.diff import PageOfFiles, visible
-from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pull_requests.local.contents import ContentsReader
 from bot.jobserver.repository.listings import ChangedFile, FileVersion, GitFileMode
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from bot.jobapi.models import ChangeKind
+from bot.jobserver.documents import PageSource
 from bot.jobserver.middleware import allowed_hosts, host_name, is_same_origin
 from bot.jobserver.pages.diff import (
     FILE_LINES,
@@ -19,7 +20,7 @@ from bot.jobserver.pages.diff import (
     parse_patch,
 )
 from bot.jobserver.pages.handlers import shown_description
-from bot.jobserver.pages.markdown import LONGEST_HTML, PageSource, picture_path, render
+from bot.jobserver.pages.markdown import LONGEST_HTML, picture_path, render
 from bot.jobserver.pages.rendered import MarkdownRenderer
 from bot.jobserver.pull_requests.local.contents import fair_shares
 from bot.jobserver.repository.listings import (
