@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from bot.runtime.http.proxies import is_this_machine
@@ -80,6 +77,11 @@ def _token(value: SecretStr) -> SecretStr:
 
 
 def _private_key(value: SecretStr) -> SecretStr:
+    # Only an App needs them.
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - as said above
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415 - as said above
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as said above
+
     pem = value.get_secret_value().replace("\\n", "\n")  # variables often contain it on one line
     try:
         key = load_pem_private_key(pem.encode(), password=None)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
-import jwt
-
 from bot.codehosts.github_client import GitHubAnswer
 from bot.jobserver.pull_requests.github.api import (
     FIND_INSTALLATION,
@@ -78,6 +76,8 @@ class InstallationTokens:
 
     def _app_token(self) -> PersonalToken:
         """Returns the App's own JSON Web Token, which GitHub takes for at most ten minutes of its own clock."""
+        import jwt  # noqa: PLC0415 - only an App needs it
+
         now = int(time.time())
         claims = {"iss": self._app_id, "iat": now - _CLOCK_SKEW_S, "exp": now + _APP_TOKEN_S}
         return PersonalToken(jwt.encode(claims, self._private_key, algorithm="RS256"))
