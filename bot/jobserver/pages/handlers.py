@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
-import jinja2
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from markupsafe import Markup
@@ -32,6 +31,9 @@ from bot.jobserver.text import one_line
 from bot.runtime.pictures import picture_type
 from bot.runtime.text import without_misleading
 
+if TYPE_CHECKING:
+    import jinja2
+
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
@@ -40,19 +42,10 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_templates = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 _LONGEST_NAME = 100
-_PICTURE_HEADERS = {
+_PICTURE_HEADERS = _HEADERS | {
     "Content-Security-Policy": "default-src 'none'; sandbox",
-    "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
 }
 TIME_LIMIT_S = 3.0
 _NUMBER = r"/{number:[1-9]\d{0,8}}"
@@ -65,8 +58,21 @@ _NO_OUTCOME = f"A check needs a `name`, and an `outcome`: {', '.join(_OUTCOMES['
 _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
+@cache
+def _templates() -> "jinja2.Environment":
+    import jinja2  # noqa: PLC0415 - a worker has no pages
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def render_page(template: str, *, status: int = 200, **values: object) -> web.Response:
-    text = without_misleading(_templates.get_template(template).render(values))
+    text = without_misleading(_templates().get_template(template).render(values))
     return web.Response(
         body=text.encode(errors="replace"), status=status, content_type="text/html", charset="utf-8", headers=_HEADERS
     )
