@@ -10,12 +10,11 @@ With `--before`, the one process takes turns with that of another version. The s
 import argparse
 import asyncio
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -31,10 +30,11 @@ from support.worlds.jobserver_process import PAGEHAND, JobServerProcess, job_ser
 from support.worlds.jobserver_world import JOB, make_bare
 
 LIBRARIES = (
-    "aiohttp.web", "asyncpg", "click", "cryptography.hazmat.primitives.ciphers.aead", "h11", "jinja2", "jwt",
-    "markdown_it", "mdit_py_plugins.front_matter", "prometheus_client", "pydantic_settings",
-    "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite", "sqlalchemy.ext.asyncio",
+    "aiohttp.web", "asyncpg", "click", "cryptography.hazmat.primitives.ciphers.aead", "h11", "markupsafe",
+    "prometheus_client", "pydantic_settings", "sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.sqlite",
+    "sqlalchemy.ext.asyncio", "sqlite3", "tarfile", "tomllib",
 )  # fmt: skip
+"""What a worker has imported when it is ready."""
 ALONE, ROUNDS = 40, 3
 """Jobs of one process in a round."""
 IDLE_S = 20.0
@@ -80,22 +80,26 @@ async def milliseconds_to_start(api: JobServerProcess, url: str) -> list[float]:
     return [row["milliseconds"] for row in rows]
 
 
-def cpu_of(server: JobServerProcess, *, with_children: bool = False) -> float:
-    return float(sum(psutil.Process(server.pid).cpu_times()[: 4 if with_children else 2]))
+def cpu_of(pid: int, *, with_children: bool = False) -> float:
+    return float(sum(psutil.Process(pid).cpu_times()[: 4 if with_children else 2]))
 
 
-def megabytes_of(server: JobServerProcess) -> float:
-    return float(psutil.Process(server.pid).memory_info().rss / 1e6)
+def megabytes_of(pid: int) -> float:
+    return float(psutil.Process(pid).memory_info().rss / 1e6)
 
 
-def cpu_of_libraries() -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", f"import {', '.join(LIBRARIES)}"], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+async def with_libraries() -> tuple[float, float]:
+    """The seconds of CPU and the megabytes of a process that has imported them, and does nothing else."""
+    code = f"import sys, {', '.join(LIBRARIES)}; print(flush=True); sys.stdin.read()"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=PIPE, stdout=PIPE)
+    assert process.stdout is not None
+    await process.stdout.readline()
+    figures = cpu_of(process.pid), megabytes_of(process.pid)
+    await process.communicate()
+    return figures
 
 
-async def workers(
+async def three_workers(
     postgres: PostgresServer, directory: Path, shared: dict[str, str], options: argparse.Namespace
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -106,17 +110,20 @@ async def workers(
             return await stack.enter_async_context(job_server_process(directory / name, given, arguments=arguments))
 
         api = await start("api", "jobserver", "--without-worker")
-        running, started, libraries = list[JobServerProcess](), list[float](), list[float]()
+        workers, started, libraries = list[int](), list[float](), list[tuple[float, float]]()
         for number in range(3):
-            running.append(await start(f"worker-{number}", "jobworker"))
-            started.append(cpu_of(running[-1]))
-            libraries.append(cpu_of_libraries())
-        cpu, of_libraries = statistics.median(started), statistics.median(libraries)
+            workers.append((await start(f"worker-{number}", "jobworker")).pid)
+            started.append(cpu_of(workers[-1]))
+            libraries.append(await with_libraries())
+        cpu, of_libraries = statistics.median(started), statistics.median(seconds for seconds, _ in libraries)
+        megabytes = statistics.median(size for _, size in libraries)
         say(f"a worker's start: {cpu:.2f} s of CPU, its libraries {of_libraries:.2f}: {cpu / of_libraries:.2f} x")
         await asyncio.sleep(2.0)
-        idle, before = running[0], cpu_of(running[0])
+        idle, before = workers[0], cpu_of(workers[0])
         await asyncio.sleep(IDLE_S)
-        say(f"an idle worker: {(cpu_of(idle) - before) / IDLE_S:.2%} of a core, {megabytes_of(idle):.0f} MB")
+        memory = megabytes_of(idle)
+        say(f"an idle worker: {(cpu_of(idle) - before) / IDLE_S:.2%} of a core")
+        say(f"its memory: {memory:.0f} MB, its libraries {megabytes:.0f}: {memory / megabytes:.2f} x")
         taken = await milliseconds_to_start(api, url)
         say(f"from record to claim: {statistics.median(taken):.0f} ms, p95 {p95(taken):.0f} ms")
         seconds = await all_done(api, options.jobs)
@@ -130,14 +137,14 @@ async def one_process(directory: Path, shared: dict[str, str], before: str) -> N
             name: await stack.enter_async_context(job_server_process(directory / name, shared, program))
             for name, program in programs.items()
         }
-        started = {name: cpu_of(server, with_children=True) for name, server in servers.items()}
+        started = {name: cpu_of(server.pid, with_children=True) for name, server in servers.items()}
         taken = {name: list[float]() for name in servers}
         for _ in range(ROUNDS):
             for name, server in servers.items():
                 taken[name].append(await all_done(server, ALONE))
         for name, server in servers.items():
             rate = ALONE / statistics.median(taken[name])
-            cpu = (cpu_of(server, with_children=True) - started[name]) / ALONE / ROUNDS
+            cpu = (cpu_of(server.pid, with_children=True) - started[name]) / ALONE / ROUNDS
             say(f"one process on SQLite, {name}: {rate:.2f} jobs a second, {cpu * 1000:.0f} ms of CPU each")
 
 
@@ -149,7 +156,7 @@ async def slow_agents(directory: Path, shared: dict[str, str], count: int) -> No
         jobs = [await server.create(f"Wait {number}") for number in range(count - 1)]
         await asyncio.sleep(10.0)
         busy = await time_gets(server, jobs[-1])
-        memory = megabytes_of(server)
+        memory = megabytes_of(server.pid)
     say(f"{count} agents on one server: {memory:.0f} MB")
     say(f"GET beside them, p95: {p95(busy):.1f} ms; beside one {p95(idle):.1f} ms: {p95(busy) / p95(idle):.2f} x")
 
@@ -185,7 +192,7 @@ def main() -> None:
         shared = {"REPOSITORY": f"file://{repository}", "RATE_LIMIT": "100000", "METRICS_TOKEN": "token-of-benchmark"}
         asyncio.run(slow_agents(Path(folder), shared, options.agents))
         asyncio.run(one_process(Path(folder), shared, options.before))
-        asyncio.run(workers(postgres, Path(folder), shared, options))
+        asyncio.run(three_workers(postgres, Path(folder), shared, options))
 
 
 if __name__ == "__main__":
