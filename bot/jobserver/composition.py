@@ -166,12 +166,17 @@ class Composition:
         return monitoring if self._role is Role.WORKER else [*monitoring, *api.routes(), *pages.all()]
 
     async def _take_over(self, database: Database, owner: str | None) -> None:
-        """Gives the mirror and the uploads of 1.0.0 to their project. Without one, they are nobody's."""
+        """Gives the mirror and the uploads of 1.0.0 to their project. Without one, they are nobody's. Its pull
+        requests are in the tables already.
+        """
         folders = [self._data / folder for folder in OF_1_0_0]
         mirror, uploads, *_ = folders
         await asyncio.to_thread(mirror_of(self._data, "").parent.mkdir, mode=0o700, exist_ok=True)
         if owner is not None:
             await UploadStore(FileStore(database), owner, UploadLimits(0, 0)).take_over(uploads)
+            words = "the data of 1.0.0 is project %s's now: to go back to 1.0.0, restore your copy of %s"
+            logger.info(words, owner, self._data)
+            (self._data / "pull_requests.sqlite3").unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 mirror.rename(mirror_of(self._data, owner))
         for folder in folders:

@@ -9,6 +9,7 @@ from bot.jobserver.settings import PREFIX
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.store.database import Database, sqlite_url
 from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.queue.engine import sqlite_path
 
 OF_1_0_0 = ("mirror.git", "uploads", "copies", "ready")
 """The folders of 1.0.0 for its one project: the first two are taken over."""
@@ -30,12 +31,12 @@ def find_database(process: ProcessSettings, data: Path) -> tuple[str, bool]:
 
 
 async def owner_of_1_0_0(data: Path, url: str, served: Collection[str]) -> str | None:
-    """Returns the project of 1.0.0, which had one, if its folders are here. Asked before the tables are changed.
+    """Returns the project of 1.0.0, which had one, if its folders are beside the database: asked before it changes.
 
     Raises:
         JobServerError: it is not among those that are served.
     """
-    if not any((data / folder).exists() for folder in OF_1_0_0):
+    if sqlite_path(url) is None or not any((data / folder).exists() for folder in OF_1_0_0):
         return None
     database = Database(url)
     try:

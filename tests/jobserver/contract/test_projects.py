@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import socket
 import sqlite3
 import sys
@@ -351,7 +352,8 @@ async def test_a_key_of_another_project_is_not_pushed(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("upgrades")
-async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path) -> None:
+async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     many, data = ManyProjects(tmp_path), tmp_path / "data"
     data.mkdir()
     make_data_of_1_0_0(data)
@@ -362,11 +364,12 @@ async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path) -> None:
         await JobServer(many.settings()).start()
     with contextlib.closing(sqlite3.connect(data / "jobs.sqlite3")) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (7,), "1.0.0 can still read it"
-    assert (data / "mirror.git").exists()
+    assert all((data / name).exists() for name in ("mirror.git", "pull_requests.sqlite3"))
     many.write(site=SITE, docs=DOCS)
     async with started(many):
+        assert f"project docs's now: to go back to 1.0.0, restore your copy of {data}" in caplog.text
         assert (data / "mirrors" / "docs.git" / "HEAD").exists()
-        assert not [name for name in ("mirror.git", "copies") if (data / name).exists()]
+        assert not [name for name in ("mirror.git", "copies", "pull_requests.sqlite3") if (data / name).exists()]
         assert (await many.client.get(f"{many.url}/pulls/2")).headers["Location"] == "/docs/pulls/2"
         assert "/docs/pulls/2" in (await many.client.get(f"{many.url}/docs/pulls")).text
         job = (await many.call(KEY, "GET", "docs/job/0000000000000001")).json()
