@@ -99,7 +99,10 @@ async def test_a_servers_jobs_and_pull_requests_can_be_in_postgres(postgres: Pos
     async with postgres.empty_database() as url:
         async with running(repository, data, database_url=url) as world:
             job = await world.done('Replace "colour" with "color"')
+        (tmp_path / "other" / "ready").mkdir(parents=True)
+        (tmp_path / "other" / "pull_requests.sqlite3").touch()  # of 1.0.0, whose other file was put elsewhere
         async with running(repository, tmp_path / "other", database_url=url) as world:
+            assert [path.name for path in (tmp_path / "other").glob("*s.sqlite3")] == ["pull_requests.sqlite3"]
             assert (await world.continued(job["id"], 'Replace "flavour" with "flavor"'))["status"] == "completed"
             assert (await world.client.get("/docs/pulls/1", auth=ADA)).status_code == 200
         with pytest.raises(JobServerError, match="is missing: restore it, or set PAGEHAND_JOBSERVER_DATABASE_URL"):
