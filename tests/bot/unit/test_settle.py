@@ -21,8 +21,8 @@ from bot.domain.requests.settle import (
     summary,
 )
 from bot.domain.threads.thread import Announcements, Participation, ThreadState, Work
-from bot.jobapi.models import Job, PromptFile
-from bot.notices.job import JobActiveAgain, JobFinished, JobStarted
+from bot.jobapi.models import Job, JobDetails, PromptFile
+from bot.notices.job import JobActiveAgain, JobFinished, JobStarted, PullRequestFound
 from bot.notices.notice import NewNotice, NoticeContent, NoticeKey, Reaction
 from bot.notices.requests import (
     AccessDenied,
@@ -145,6 +145,18 @@ def test_an_end_that_was_told_since_the_first_attempt_is_not_news(ended_at: floa
     state = ThreadState(ENDED.job, round=2, work=Work(work_ended_at=ended_at), announcements=announcements)
     tried = replace(FOLLOW_UP, first_tried_at=10.0, attempts=2)
     assert settled(tried, Accepted(ACTIVE, outdated=True), state, now=30.0).state.announcements.last_status == told
+
+
+def test_an_end_that_is_seen_before_its_follow_up_is_known_to_be_taken_is_told_once() -> None:
+    """A process was killed between the job API's answer and its record; the new link was news at once."""
+    seen = JobObserved(Job("j1", "completed", pr_link=f"{LINK}2", details=JobDetails(revision="b2")))
+    found = decide(ENDED, seen, 23.0, Polling())
+    repeated = replace(FOLLOW_UP, first_tried_at=20.0, attempts=2)
+    taken = settled(repeated, Accepted(ACTIVE, outdated=True), found.state, now=36.0)
+    end = decide(taken.state, seen, 37.0, Polling())
+    again = decide(end.state, seen, 60.0, Polling())
+    told = [type(notice.message) for each in (found, taken, end, again) for notice in each.notices]
+    assert told == [PullRequestFound, JobFinished]
 
 
 @pytest.mark.parametrize(

@@ -261,17 +261,19 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
         by = [key_in_thread(message) for message in said if answer in message.text]
         if not 1 <= len(by) <= scenario.ends[answer]:
             yield _count(scenario, f"{answer} by {by}", len(by))
-    if again := ends_announced_again(scenario):
+    if again := _ends_announced_again(scenario):
         yield Broken(Promise.SAID_ONCE, f"{scenario.prompt} was told {again} ends more than there were")
     rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_in_thread(message)))]
     if rounds != sorted(rounds):
         yield Broken(Promise.IN_ORDER, f"{scenario.prompt} was told of the rounds {rounds}")
 
 
-def ends_announced_again(scenario: UserScenario) -> int:
-    """Returns ends that were announced again."""
-    said = _told_of(scenario, pictures=False)
-    told = {link: sum(link in message.text for message in said) for link in scenario.links}
+def _ends_announced_again(scenario: UserScenario) -> int:
+    """Returns ends that were announced again. A link may have been announced before its end: if a follow-up was taken
+    from a process that was killed before it recorded that, the job is seen with a new link before its round is known.
+    """
+    ends = [message for message in _told_of(scenario, pictures=False) if key_in_thread(message).endswith(_ENDS)]
+    told = {link: sum(link in message.text for message in ends) for link in scenario.links}
     return sum(max(times - scenario.ends[link], 0) for link, times in told.items())
 
 
