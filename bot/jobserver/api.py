@@ -5,7 +5,7 @@ import hmac
 import logging
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
 from bot import __version__
@@ -35,18 +36,6 @@ from bot.runtime.rotating_secrets import RotatingSecret
 
 _REF = "#/components/schemas/{model}"
 _BYTES = "bytes"
-_JOB, _FILE = "/v2/agent/{projectId}/job/{id}", "/v2/agent/{projectId}/file/{sha256}"
-_OPERATIONS = (
-    ("/v2/agent/{projectId}/job", "post", "createJob", "PromptBody", "AgentJob", "400 401 404 413 422 429"),
-    (f"{_JOB}/message", "post", "sendMessage", "PromptBody", "AgentJob", "400 401 404 409 413 422 429"),
-    (f"{_JOB}/cancel", "post", "cancelJob", "CancelBody", "AgentJob", "400 401 404"),
-    (f"{_JOB}/discard", "post", "discardWork", "", "AgentJob", "401 404"),
-    (_JOB, "get", "getJob", "", "AgentJob", "401 404"),
-    (f"{_JOB}/pull-request", "get", "getPullRequest", "", "PullRequest", "401 404 503"),
-    (f"{_JOB}/picture/{{pictureId}}", "get", "getPicture", "", _BYTES, "401 404 503"),
-    (_FILE, "put", "uploadFile", _BYTES, "UploadedFile", "400 401 404 413 507"),
-)
-"""Path, method, name, body, answer and errors of each operation."""
 _IDEMPOTENCY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -83,7 +72,10 @@ def openapi_document(max_prompt_characters: int, projects: Mapping[str, Choices]
         "openapi": "3.1.0",
         "info": {"title": "Pagehand job server", "version": __version__},
         "x-projects": {name: vars(choices) for name, choices in projects.items()},
-        "paths": {path: {method: _operation(path, *rest)} for path, method, *rest in _OPERATIONS},
+        "paths": {
+            path: {method.lower(): _operation(path, to_camel(handler.__name__), body, answer, errors)}
+            for method, path, handler, body, answer, errors in _OPERATIONS
+        },
         "components": {
             "schemas": schemas,
             "parameters": {"RequestId": {"name": REQUEST_ID_HEADER, "in": "header", **_REQUEST_ID}},
@@ -141,9 +133,6 @@ class ProjectApi:
     file_of_job: Callable[[str, str, str], Awaitable[bytes | None]]
 
 
-ProjectHandler = Callable[[ProjectApi, web.Request], Awaitable[web.Response]]
-
-
 @dataclass(frozen=True)
 class JobApiHandlers:
     """The handlers. `projects` returns the projects by their ids.
@@ -157,30 +146,23 @@ class JobApiHandlers:
     interrupt: Callable[[int], None]
 
     def routes(self) -> Iterator[web.RouteDef]:
-        project = "/v2/agent/{project_id}"
-        yield web.post(f"{project}/job", self._authorized(self.create))
-        yield web.get(f"{project}/job/{{job_id}}", self._authorized(self.get))
-        yield web.get(f"{project}/job/{{job_id}}/pull-request", self._authorized(self.pull_request))
-        yield web.get(f"{project}/job/{{job_id}}/picture/{{picture_id}}", self._authorized(self.picture))
-        yield web.post(f"{project}/job/{{job_id}}/message", self._authorized(self.message))
-        yield web.post(f"{project}/job/{{job_id}}/cancel", self._authorized(self.cancel))
-        yield web.post(f"{project}/job/{{job_id}}/discard", self._authorized(self.discard))
-        yield web.put(f"{project}/file/{{file_id}}", self._authorized(self.upload))
+        for method, path, handler, *_ in _OPERATIONS:
+            yield web.route(method, path, self._authorized(handler))
         yield web.get("/openapi.json", self.openapi)
 
-    async def create(self, project: ProjectApi, request: web.Request) -> web.Response:
+    async def create_job(self, project: ProjectApi, request: web.Request) -> web.Response:
         return await self._submit(project, request, None, status=201)
 
-    async def message(self, project: ProjectApi, request: web.Request) -> web.Response:
-        return await self._submit(project, request, request.match_info["job_id"], status=200)
+    async def send_message(self, project: ProjectApi, request: web.Request) -> web.Response:
+        return await self._submit(project, request, request.match_info["id"], status=200)
 
-    async def get(self, project: ProjectApi, request: web.Request) -> web.Response:
-        job = await project.jobs.get(request.match_info["job_id"])
+    async def get_job(self, project: ProjectApi, request: web.Request) -> web.Response:
+        job = await project.jobs.get(request.match_info["id"])
         return _job_response(await project.as_of_now(job), 200)
 
-    async def pull_request(self, project: ProjectApi, request: web.Request) -> web.Response:
+    async def get_pull_request(self, project: ProjectApi, request: web.Request) -> web.Response:
         """Answers 304 if it is as the client knows it."""
-        job = await project.jobs.get(request.match_info["job_id"])
+        job = await project.jobs.get(request.match_info["id"])
         opened = job.details.pull_request if job.details else None
         if opened is None or opened.number is None:
             raise RequestRejectedError("this job has no pull request", 404)
@@ -196,14 +178,14 @@ class JobApiHandlers:
             return web.Response(status=304, headers={"ETag": f'"{etag}"'})
         return web.json_response(text=text, headers={"ETag": f'"{etag}"'})
 
-    async def picture(self, project: ProjectApi, request: web.Request) -> web.Response:
+    async def get_picture(self, project: ProjectApi, request: web.Request) -> web.Response:
         """Sends a picture that the job's details tell of, and nothing else of the repository."""
-        details = (await project.jobs.get(request.match_info["job_id"])).details or JobDetails()
-        told = next((each for each in details.pictures if each.id == request.match_info["picture_id"]), None)
+        details = (await project.jobs.get(request.match_info["id"])).details or JobDetails()
+        told = next((each for each in details.pictures if each.id == request.match_info["pictureId"]), None)
         if told is None or details.revision is None:
             raise RequestRejectedError("this job has no such picture", 404)
         try:
-            content = await project.file_of_job(request.match_info["job_id"], details.revision, told.path)
+            content = await project.file_of_job(request.match_info["id"], details.revision, told.path)
         except GitError as error:
             raise RequestRejectedError(f"the picture cannot be read: {error}", 503) from None
         if content is None or hashlib.sha256(content).hexdigest() != told.id:
@@ -211,19 +193,19 @@ class JobApiHandlers:
         kind = told.mimetype or "application/octet-stream"
         return web.Response(body=content, content_type=kind, headers={"X-Content-Type-Options": "nosniff"})
 
-    async def cancel(self, project: ProjectApi, request: web.Request) -> web.Response:
+    async def cancel_job(self, project: ProjectApi, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")
-        cancelled = await project.jobs.cancel(request.match_info["job_id"], body.requested_by)
+        cancelled = await project.jobs.cancel(request.match_info["id"], body.requested_by)
         _log_accepted("cancel", cancelled.job)
         if cancelled.running is not None:
             self.interrupt(cancelled.running)
         return _job_response(cancelled.job, 200)
 
-    async def discard(self, project: ProjectApi, request: web.Request) -> web.Response:
-        return _job_response(await project.jobs.discard(request.match_info["job_id"]), 200)
+    async def discard_work(self, project: ProjectApi, request: web.Request) -> web.Response:
+        return _job_response(await project.jobs.discard(request.match_info["id"]), 200)
 
-    async def upload(self, project: ProjectApi, request: web.Request) -> web.Response:
-        file_id = request.match_info["file_id"]
+    async def upload_file(self, project: ProjectApi, request: web.Request) -> web.Response:
+        file_id = request.match_info["sha256"]
         if not _FILE_ID.fullmatch(file_id):
             raise RequestRejectedError("the address must end with the file's SHA-256, as 64 lowercase hex digits")
         if (request.content_length or 0) > project.uploads.limits.file:
@@ -254,7 +236,7 @@ class JobApiHandlers:
         self.wake(job.id)
         return _job_response(job, status)
 
-    def _authorized(self, handler: ProjectHandler) -> Handler:
+    def _authorized(self, handler: "_Handler") -> Handler:
         """Wraps a handler: checks the API key first, and turns a rejection into a response with the error's status."""
 
         async def authorized(request: web.Request) -> web.StreamResponse:
@@ -265,11 +247,11 @@ class JobApiHandlers:
                 response.headers["WWW-Authenticate"] = "Bearer"
                 return response
             mark_authenticated(request)
-            project = opened.get(request.match_info["project_id"])
+            project = opened.get(request.match_info["projectId"])
             if project is None:
                 return error_response(request, 404, "there is no such project here")
             try:
-                return await handler(project, request)
+                return await handler(self, project, request)
             except RequestRejectedError as error:
                 response = error_response(request, error.status, str(error))
                 if isinstance(error, RateLimitExceededError):
@@ -289,6 +271,22 @@ class JobApiHandlers:
             if sum(hmac.compare_digest(sent, _digest(key)) for key in project.api_key.values)
         }
         return opened if len(opened) == 1 else {}  # two may have come to have the same one
+
+
+_Handler = Callable[[JobApiHandlers, ProjectApi, web.Request], Coroutine[Any, Any, web.Response]]
+_JOBS, _JOB = "/v2/agent/{projectId}/job", "/v2/agent/{projectId}/job/{id}"
+_FILE = "/v2/agent/{projectId}/file/{sha256}"
+_OPERATIONS: Sequence[tuple[str, str, _Handler, str, str, str]] = (
+    ("POST", _JOBS, JobApiHandlers.create_job, "PromptBody", "AgentJob", "400 401 404 413 422 429"),
+    ("POST", f"{_JOB}/message", JobApiHandlers.send_message, "PromptBody", "AgentJob", "400 401 404 409 413 422 429"),
+    ("POST", f"{_JOB}/cancel", JobApiHandlers.cancel_job, "CancelBody", "AgentJob", "400 401 404"),
+    ("POST", f"{_JOB}/discard", JobApiHandlers.discard_work, "", "AgentJob", "401 404"),
+    ("GET", _JOB, JobApiHandlers.get_job, "", "AgentJob", "401 404"),
+    ("GET", f"{_JOB}/pull-request", JobApiHandlers.get_pull_request, "", "PullRequest", "401 404 503"),
+    ("GET", f"{_JOB}/picture/{{pictureId}}", JobApiHandlers.get_picture, "", _BYTES, "401 404 503"),
+    ("PUT", _FILE, JobApiHandlers.upload_file, _BYTES, "UploadedFile", "400 401 404 413 507"),
+)
+"""Method, path, handler, body, answer and errors of each operation; it has the handler's name."""
 
 
 def _log_accepted(what: str, job: AgentJob) -> None:
