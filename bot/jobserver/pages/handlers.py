@@ -20,7 +20,7 @@ from bot.jobserver.documents import PICTURE_FORMATS, PageSource
 from bot.jobserver.errors import DecisionError, JobServerError, PullRequestNotFoundError
 from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, MarkdownRenderer, rendered_files
-from bot.jobserver.pages.reviewers import Gate
+from bot.jobserver.pages.reviewers import Gate, challenge
 from bot.jobserver.pull_requests.local.local_pull_requests import (
     Judgement,
     LocalPullRequests,
@@ -108,14 +108,14 @@ class PullRequestPages:
 
     def __init__(self, pull_requests: LocalPullRequests, gate: Gate, *, root: str, repository: str) -> None:
         self._pull_requests = pull_requests
-        self._gate = gate
+        self.gate = gate
         self._root = root
         self._repository = repository
         self._renderer = MarkdownRenderer()
         self._descriptions = MarkdownRenderer(time_limit=TIME_LIMIT_S)
 
     async def list(self, request: web.Request) -> web.Response:
-        self._gate.check_may_read(request)
+        self.gate.check_may_read(request)
         return self._render("list.html", request, rows=await self._pull_requests.list())
 
     async def rendered(self, request: web.Request) -> web.Response:
@@ -127,7 +127,7 @@ class PullRequestPages:
         )
 
     async def picture(self, request: web.Request) -> web.Response:
-        self._gate.check_may_read(request)
+        self.gate.check_may_read(request)
         side: Literal["before", "after"] = "before" if request.match_info["side"] == "before" else "after"
         path = request.match_info["path"]
         if not path.lower().endswith(PICTURE_FORMATS) or "\0" in path:
@@ -161,7 +161,7 @@ class PullRequestPages:
         return await self._press(request, lambda number, name: self._pull_requests.close(number, by=name))
 
     async def _press(self, request: web.Request, action: Callable[[int, str], Awaitable[None]]) -> web.Response:
-        name = self._gate.check_may_decide(request)
+        name = self.gate.check_may_decide(request)
         try:
             await action(_number(request), name)
         except PullRequestNotFoundError:
@@ -173,7 +173,7 @@ class PullRequestPages:
         raise web.HTTPSeeOther(f"{self._root}/{_number(request)}")
 
     async def _contents(self, request: web.Request) -> PullRequestContents:
-        self._gate.check_may_read(request)
+        self.gate.check_may_read(request)
         return await self._pull_requests.contents(_number(request))
 
     async def show(self, request: web.Request, *, status: int = 200, problem: str = "") -> web.Response:
@@ -189,7 +189,7 @@ class PullRequestPages:
         )
 
     def _render(self, template: str, request: web.Request, *, status: int = 200, **values: Any) -> web.Response:
-        viewer, has_reviewers = self._gate.viewer(request), self._gate.somebody_may_decide
+        viewer, has_reviewers = self.gate.viewer(request), self.gate.somebody_may_decide
         values |= {"root": self._root, "repository": self._repository}
         values |= {"viewer": viewer, "has_reviewers": has_reviewers}
         return render_page(template, status=status, **values)
@@ -229,15 +229,23 @@ class PageRoutes:
 
     async def _without_project(self, handler: ProjectHandler, request: web.Request) -> web.Response:
         """Redirects from an address of 1.0.0; a script that sends a form there may not follow, and is answered."""
-        projects, number = self.projects(), request.match_info.get("number")
-        if number is None and len(projects) > 1:
-            raise web.HTTPNotFound(reason="This server has several projects: the pages of each are at /PROJECT/pulls.")
-        project = await self.project_of(int(number)) if number else next(iter(projects), None)
+        projects = self.projects()
+        project = await self._owner(request) if len(projects) > 1 else next(iter(projects), None)
         if project is None or project not in projects:
             raise web.HTTPNotFound
         if request.method == "POST":
             return await handler(projects[project], request)
         raise web.HTTPFound(f"{pages_of(project)}{str(request.rel_url).removeprefix('/pulls')}")
+
+    async def _owner(self, request: web.Request) -> str | None:
+        """Returns the project of a pull request; who may not read that learns no more than of one that is not there."""
+        if (number := request.match_info.get("number")) is None:
+            raise web.HTTPNotFound(reason="This server has several projects: the pages of each are at /PROJECT/pulls.")
+        owner, projects = await self.project_of(int(number)), self.projects()
+        closed = [name for name, pages in projects.items() if not pages.gate.may_read(request)]
+        if closed and (owner in closed or owner not in projects):
+            raise challenge("Pagehand reviewers")
+        return owner
 
 
 async def _home(_: web.Request) -> web.Response:

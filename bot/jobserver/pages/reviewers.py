@@ -32,8 +32,7 @@ class Gate:
         self._reviewers = settings.reviewers
         self._everybody = everybody
         # Of each project another: browsers send a name and key to the whole realm for which they were given.
-        realm = f"Pagehand reviewers of {quote(settings.project_id)}"
-        self._challenge = {"WWW-Authenticate": f'Basic realm="{realm}", charset="UTF-8"'}
+        self._realm = f"Pagehand reviewers of {quote(settings.project_id)}"
 
     def viewer(self, request: web.Request) -> str:
         """Returns the name of a request's sender; empty if it is not known."""
@@ -44,9 +43,12 @@ class Gate:
     def somebody_may_decide(self) -> bool:
         return bool(self._everybody or self._reviewers.current)
 
+    def may_read(self, request: web.Request) -> bool:
+        return not self._is_private or bool(self.viewer(request))
+
     def check_may_read(self, request: web.Request) -> None:
         """Raises web.HTTPError if reading needs a key, and the request has none."""
-        if self._is_private and not self.viewer(request):
+        if not self.may_read(request):
             raise self._refusal()
 
     def check_may_decide(self, request: web.Request) -> str:
@@ -67,7 +69,7 @@ class Gate:
 
     def _refusal(self) -> web.HTTPError:
         if self._reviewers.current:
-            return web.HTTPUnauthorized(reason=_WHO, headers=self._challenge)
+            return challenge(self._realm)
         return web.HTTPForbidden(reason=_NOBODY)
 
     def _sender(self, request: web.Request) -> Reviewer | None:
@@ -78,6 +80,11 @@ class Gate:
             if hmac.compare_digest(_digest(f"{one.name}:{one.key.get_secret_value()}"), sent)
         ]  # fmt: skip
         return found[0] if found else None
+
+
+def challenge(realm: str) -> web.HTTPUnauthorized:
+    """Has the browser ask for name and key, which it sends wherever it is asked for the same realm."""
+    return web.HTTPUnauthorized(reason=_WHO, headers={"WWW-Authenticate": f'Basic realm="{realm}", charset="UTF-8"'})
 
 
 def _credentials(header: str) -> str:

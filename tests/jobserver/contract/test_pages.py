@@ -123,7 +123,7 @@ async def test_buttons_cannot_be_pressed_from_another_site(world: JobServerWorld
 async def test_missing_pages_are_404(world: JobServerWorld) -> None:
     of_pages = (f"/docs/pulls/{number}" for number in ("1", "0", "x", "99999999999"))
     for path in (*of_pages, "/static/nothing.css", "/static/../x", "/other/pulls", "/other/pulls/1", "/pulls/1"):
-        answer = await world.client.get(path)
+        answer = await world.client.get(path, follow_redirects=True)
         assert answer.status_code == 404
     assert (await world.send("/docs/pulls/7", "merge", {})).status_code == 404
     assert "no pull requests yet" in (await world.client.get("/docs/pulls")).text

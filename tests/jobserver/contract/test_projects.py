@@ -188,6 +188,32 @@ async def test_addresses_without_a_project_lead_to_its_page(two: ManyProjects) -
     assert (await two.client.get(f"{two.url}/pulls")).headers["Location"] == "/docs/pulls"
 
 
+@pytest.mark.promise("secrets")
+async def test_who_may_not_read_a_page_does_not_learn_whose_it_is(tmp_path: Path) -> None:
+    """The redirect named the project of each pull request, and so which there are, to anybody."""
+    many = ManyProjects(tmp_path)
+    many.write(docs=DOCS, site=SITE | {"private_pages": True})
+    async with started(many):
+        await many.done("docs", KEY)
+        await many.done("site", SITE_KEY)
+        told = set()
+        for number in ("2", "9"):
+            for auth in (None, ADA):
+                answers = (
+                    await many.client.get(f"{many.url}/pulls/{number}", auth=auth),
+                    await many.press(f"/pulls/{number}", "merge", auth or httpx.BasicAuth("", "")),
+                )
+                told |= {(each.status_code, each.headers["WWW-Authenticate"], each.text) for each in answers}
+        assert [(status, "site" in words + realm) for status, realm, words in told] == [(401, False)]
+        for number, auth, status in (("1", None, 302), ("2", BEN, 302), ("9", BEN, 404)):
+            assert (await many.client.get(f"{many.url}/pulls/{number}", auth=auth)).status_code == status
+        many.write(site=SITE | {"private_pages": True})
+        await until(lambda: serves(many, "site"))
+        for number in ("1", "2", "9"):
+            answer = await many.client.get(f"{many.url}/pulls/{number}")
+            assert answer.headers["Location"] == f"/site/pulls/{number}", "there is only one"
+
+
 async def serves(many: ManyProjects, *names: str) -> bool:
     return set((await many.health())["projects"]) == set(names)
 
