@@ -105,7 +105,7 @@ async def run(command: Command, *, stdout: Write, stderr: Write | None = None, w
             raise ProcessTimeoutError from None
         finally:
             # Shielded: a second cancellation must not leave a group running.
-            await asyncio.shield(_end(process))
+            await asyncio.shield(end(process))
 
 
 async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:
@@ -167,16 +167,16 @@ async def _copy(reader: asyncio.StreamReader, write: Write) -> None:
         write(data)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end(process: asyncio.subprocess.Process, grace: float = _GRACE_S) -> None:
+    """Ends a process and what is left of its group: with SIGTERM, `grace` seconds later with SIGKILL."""
     if process.returncode is None:
-        signal_group(process.pid, signal.SIGTERM)
+        _signal_group(process.pid, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _GRACE_S)
-    signal_group(process.pid, signal.SIGKILL)
+            await asyncio.wait_for(process.wait(), grace)
+    _signal_group(process.pid, signal.SIGKILL)
     await process.wait()
 
 
-def signal_group(group: int, number: signal.Signals) -> None:
-    """Sends a signal to what is left of a process group."""
+def _signal_group(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

@@ -5,9 +5,10 @@ import contextlib
 import functools
 import json
 import os
-import signal
 from collections.abc import Callable, Coroutine
 from typing import IO, Any
+
+from pydantic import BaseModel
 
 from bot.jobserver import subprocesses
 from bot.jobserver.sandbox.interface import SandboxedProgram
@@ -18,11 +19,9 @@ _EXIT_S = 0.5
 """Time for a program to exit after the end of its input."""
 _TERM_S = 2.0
 """Time between SIGTERM and SIGKILL."""
-_REAP_S = 0.5
 _DRAIN_S = 0.5
 """Time to read the remaining output after the process has ended."""
 Message = dict[str, Any]
-_IDS = (int, str, type(None))
 
 
 class AgentProcess:
@@ -41,6 +40,7 @@ class AgentProcess:
         self.stdin = stdin
         self.stdout, self._output = stdout
         self.pid = process.pid
+        self._process = process
         self._closing = closing
         self.exited = asyncio.create_task(process.wait(), name="an agent's exit")
         # A child left behind may hold the pipe open, and reading would never end.
@@ -81,11 +81,7 @@ class AgentProcess:
 
         SIGTERM comes first: the sandbox's supervisor then ends all descendants, which it cannot do after SIGKILL.
         """
-        if not self.exited.done():
-            subprocesses.signal_group(self.pid, signal.SIGTERM)
-            await asyncio.wait({self.exited}, timeout=_TERM_S)
-        subprocesses.signal_group(self.pid, signal.SIGKILL)
-        await asyncio.wait({self.exited}, timeout=_REAP_S)
+        await subprocesses.end(self._process, _TERM_S)
         await self._closing.aclose()
 
 
@@ -170,27 +166,23 @@ class AgentMessages:
         return b""
 
 
+class _Error(BaseModel):
+    code: int = 0
+    message: str = ""
+
+
+class _Message(BaseModel):
+    """What the SDK's connection takes for granted."""
+
+    id: int | str | None = None
+    method: str = ""
+    error: _Error | None = None
+
+
 def parsed(line: bytes) -> Message | None:
     """Returns a line's message, or None if it is not a valid one: some of these break the SDK's connection."""
     with contextlib.suppress(ValueError, RecursionError):
-        message = json.loads(line)
-        if isinstance(message, dict) and _is_message(message):
+        message: Message = json.loads(line)
+        if _Message.model_validate(message, strict=True).model_fields_set & {"id", "method"}:
             return message
     return None
-
-
-def _is_message(message: Message) -> bool:
-    has_kind = "method" in message or "id" in message
-    error = message.get("error")
-    return (
-        has_kind
-        and isinstance(message.get("id"), _IDS)
-        and isinstance(message.get("method", ""), str)
-        and (error is None or _is_error(error))
-    )
-
-
-def _is_error(error: object) -> bool:
-    return (
-        isinstance(error, dict) and isinstance(error.get("code", 0), int) and isinstance(error.get("message", ""), str)
-    )
