@@ -28,6 +28,13 @@ def require_own(directory: Path) -> None:
             )
 
 
+def not_usable(directory: Path, error: OSError) -> str:
+    """Says why a data directory cannot be used and, if it is closed to the server's user, how to change that."""
+    why = "it is a file" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+    more = f": {remedy(directory)}" if isinstance(error, PermissionError) else ""
+    return f"the data directory {directory} cannot be used: {why}{more}"
+
+
 def remedy(directory: Path) -> str:
     """Says how to give the data directory to the server's user, with the command at the end."""
     if not os.path.isdir(directory):  # noqa: PTH112 - Path's raises if a folder above is closed

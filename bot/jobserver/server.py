@@ -14,7 +14,7 @@ from aiohttp import web
 from bot.jobserver.api import error_response
 from bot.jobserver.composition import LOOK_S, Composition, Role, require_shareable
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.file_owners import remedy, require_own
+from bot.jobserver.file_owners import not_usable, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.handlers import error_page
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
@@ -101,8 +101,7 @@ def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> P
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         stream: IO[bytes] = (directory / "lock").open("ab")
     except OSError as error:
-        more = f": {remedy(directory)}" if isinstance(error, PermissionError) else ""
-        raise JobServerError(f"the data directory {directory} cannot be used: {error.strerror}{more}") from error
+        raise JobServerError(not_usable(directory, error)) from error
     stack.callback(stream.close)
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,7 +14,7 @@ from bot.errors import ConfigError, StoreError
 from bot.jobserver.data_directory import find_database, owner_of_1_0_0
 from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
-from bot.jobserver.file_owners import require_own
+from bot.jobserver.file_owners import not_usable, require_own
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.api import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
@@ -70,8 +70,9 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
 
 def _data_directory(directory: Path) -> SetupFinding:
     """Tries to write to the directory, and removes what it created."""
-    made = next((folder for folder in reversed([directory, *directory.parents]) if not folder.exists()), None)
+    made = None
     try:
+        made = next((folder for folder in reversed([directory, *directory.parents]) if not folder.exists()), None)
         require_own(directory)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory) as stream:
@@ -80,7 +81,7 @@ def _data_directory(directory: Path) -> SetupFinding:
     except JobServerError as error:
         return SetupFinding("data", is_ok=False, message=str(error))
     except OSError as error:
-        return SetupFinding("data", is_ok=False, message=f"{directory} cannot be written: {error.strerror}")
+        return SetupFinding("data", is_ok=False, message=not_usable(directory, error))
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)

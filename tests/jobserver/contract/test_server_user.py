@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from support.worlds.jobserver_world import KEY, make_bare, running, serving, unt
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import require_ordinary_user
+from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.settings.sandbox import SandboxSettings
@@ -95,6 +97,28 @@ async def test_a_data_directory_with_other_owners_works_after_the_command_that_i
     async with running(bare, data, **given) as world:
         assert (await world.ended(job))["status"] == "completed"
         assert world.show(f"pagehand/{job}", "docs/new.md") == "made\n"
+
+
+@as_root
+async def test_a_check_says_in_a_starts_words_why_a_directory_cannot_be_used(tmp_path: Path) -> None:
+    """Of one below a closed folder it said nothing else, and of others not what to do."""
+    with tempfile.TemporaryDirectory() as place:
+        await asyncio.to_thread(Path(place).chmod, 0o755)
+        (file := Path(place, "file")).touch()
+        found = {}
+        for folder in (Path(place), file, tmp_path / "data"):
+            settings = JobServerSettings(repository=place, api_key=KEY, data_directory=folder, port=0)
+            os.seteuid(JOBS_USER)
+            try:
+                found[folder] = [each.message async for each in check_machine(Projects.one(settings)) if not each.is_ok]
+                with pytest.raises(JobServerError) as told:
+                    await JobServer(settings).start()
+            finally:
+                os.seteuid(0)
+            assert found[folder] == [str(told.value)]
+    assert "give this user all of the data directory, as root, and start the job" in found[Path(place)][0]
+    assert "it is a file" in found[file][0]
+    assert f"a folder above it is closed to user {JOBS_USER}" in found[tmp_path / "data"][0]
 
 
 def _seen(folder: Path) -> dict[Path, tuple[int, int, int]]:

@@ -148,7 +148,7 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
         ({"repository": "/no/such/place"}, "repository", "there is no git repository"),
         ({"repository": "http://127.0.0.1:9/docs.git"}, "repository", "the repository's host cannot be reached"),
         ({"base_branch": "trunk"}, "repository", "it has no branch trunk: set PAGEHAND_JOBSERVER_BASE_BRANCH"),
-        ({"data_directory": Path("/proc/data")}, "data", "/proc/data cannot be written"),
+        ({"data_directory": Path("/proc/data")}, "data", "the data directory /proc/data cannot be used"),
         ({"checks": (("no-such-linter", "."),)}, "checks", "there is no program no-such-linter here"),
         pytest.param(
             {"database_url": "postgresql://ada@127.0.0.1:9/docs"},
