@@ -3,7 +3,8 @@
 JobServerError                    the message is for the operator
 ├── GitError                      git failed; the message keeps its output, without addresses
 │   ├── PushRejectedError         somebody else has pushed to the branch: start again from there
-│   └── NoSuchBranchError         the repository has no branch of this name
+│   ├── NoSuchBranchError         the repository has no branch of this name
+│   └── OutputTooLongError        git said more than is read
 ├── CodeHostError                 GitHub refused a request: the message says why, and what to do
 │   └── NothingToProposeError     a branch contains nothing that its base does not
 ├── LeakScanError                 a change cannot be searched for secrets
@@ -36,6 +37,10 @@ class PushRejectedError(GitError):
 
 class NoSuchBranchError(GitError):
     """A branch is not in the repository."""
+
+
+class OutputTooLongError(GitError):
+    """A git command printed more than is read."""
 
 
 class CodeHostError(JobServerError):

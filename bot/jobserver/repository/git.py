@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot.jobserver import subprocesses
-from bot.jobserver.errors import GitError, PushRejectedError
+from bot.jobserver.errors import GitError, OutputTooLongError, PushRejectedError
 from bot.jobserver.repository.credentials import GitCredentials, GitResult, run_with_credentials, speaks_to_remote
 from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
 from bot.jobserver.text import cut
@@ -197,13 +197,14 @@ class Git:
 
         Raises:
             GitError: git failed; the message has the end of its output.
+            OutputTooLongError: that is more than 8 MB.
         """
         result = await self.try_run(directory, *arguments, stdin=stdin, place=place)
         if result.exit_code:
             words = explain(result.errors) or " ".join(result.errors.split())[-500:] or f"exit code {result.exit_code}"
             raise GitError(f"git {arguments[0]}: {words}")
         if not result.is_complete:
-            raise GitError(f"git {arguments[0]}: its output is too long to be read")
+            raise OutputTooLongError(f"git {arguments[0]}: its output is too long to be read")
         return result.output
 
     async def default_branch(self, directory: Path) -> str:

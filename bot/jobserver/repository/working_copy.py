@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.errors import GitError
+from bot.jobserver.errors import OutputTooLongError
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.foreign_files import RemovedFiles, is_git_directory, remove, sweep
 from bot.jobserver.repository.git import printable
@@ -27,8 +27,6 @@ _BEGINS_PACKED = re.compile(
     re.DOTALL,
 )
 """zip (also docx, epub, jar), compress, gzip, bzip2, xz, lzma, lzip, zstd, lz4, 7z, rar, cab, deb, tar."""
-_SOME, _NONE = 0, 1
-"""Exit codes of `git check-ignore`."""
 
 
 def not_allowed(
@@ -151,11 +149,13 @@ class WorkingCopy:
         await self._run("read-tree", tree)
         before = await self._mirror.listing(tree)
         removed = await asyncio.to_thread(lambda: sweep(self._directory, before.folders))
-        changed = await self._changed(before, removed)
-        ignored = await self._ignored(changed, before)
-        held = await self._hold_out([path for path in changed if path not in ignored], before)
-        others = [path for path in changed if path not in held]
-        taken, left_out = await self._sort_out(others, before, removed, ignored)
+        try:
+            changed, ignored = await self._changed(before, removed)
+            held = await self._hold_out([path for path in changed if path not in ignored], before)
+            others = [path for path in changed if path not in held]
+            taken, left_out = await self._sort_out(others, before, removed, ignored)
+        except OutputTooLongError:
+            return Collected(tree, ("more files were changed than git can list here, so all were left out",))
         if len(taken) > self._limits.max_files:
             limit = f"the limit of {self._limits.max_files:,} per instruction"
             return Collected(tree, (f"{len(taken):,} files were changed, more than {limit}, so all were left out",))
@@ -164,40 +164,28 @@ class WorkingCopy:
         words = map(printable, (*_held_out_in_words(held), *removed.descriptions, *left_out))
         return Collected((await self._run("write-tree")).strip(), tuple(words))
 
-    async def _changed(self, before: TreeListing, removed: RemovedFiles) -> list[PurePosixPath]:
-        """Returns the added, changed and deleted paths, without those that the editor may not change."""
+    async def _changed(
+        self, before: TreeListing, removed: RemovedFiles
+    ) -> tuple[list[PurePosixPath], set[PurePosixPath]]:
+        """Returns the added, changed and deleted paths, without those that the editor may not change; and the new files
+        that match a .gitignore.
+        """
         fixed, links = before.of_mode(GitFileMode.SUBMODULE), before.of_mode(GitFileMode.LINK)
         closed = fixed | links
-        return [
+        # Contents are compared, since the index has no times yet. What is new and not listed is ignored.
+        options = ("-z", "--modified", "--others", "--exclude-standard")
+        listed = dict.fromkeys(_paths(await self._run("-c", "core.fileMode=false", "ls-files", *options)))
+        there = await asyncio.to_thread(lambda: list(_files_in(self._directory)))
+        new = [path for path in there if path not in before.entries]
+        changed = [
             path
-            for path in await self._differing(before)
+            for path in (*(path for path in listed if path in before.entries), *new)
             if not removed.covers(path)
             and path not in fixed
             and not closed.intersection(path.parents)
             and not (path in links and (self._directory / path).exists())  # a link is a small text file there
         ]
-
-    async def _differing(self, before: TreeListing) -> list[PurePosixPath]:
-        """Returns the files whose contents differ from the index, which has no times yet, and the new ones."""
-        contents_only = ("-c", "core.fileMode=false")
-        await self._run(*contents_only, "update-index", "-q", "--refresh")
-        known = await self._run(*contents_only, "diff-files", "-z", "--name-only", "--no-renames")
-        there = await asyncio.to_thread(lambda: list(_files_in(self._directory)))
-        return [*_paths(known), *(path for path in there if path not in before.entries)]
-
-    async def _ignored(self, changed: Collection[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
-        """Returns the new files that match a .gitignore."""
-        new = {path for path in changed if path not in before.blobs}
-        if not new:
-            return set()
-        # It does not support literal pathspecs; the prefix `./` disables their magic.
-        asked, place = _joined(f"./{path}" for path in new), {**self._place, "GIT_LITERAL_PATHSPECS": "0"}
-        found = await self._mirror.git.try_run(
-            self._directory, "check-ignore", "-z", "--stdin", stdin=asked, place=place
-        )
-        if found.exit_code not in {_SOME, _NONE}:
-            raise GitError(f"git check-ignore: {' '.join(found.errors.split())[-300:]}")
-        return set(_paths(found.output))
+        return changed, {path for path in new if path not in listed}
 
     async def _hashes(self, paths: Sequence[PurePosixPath]) -> dict[PurePosixPath, str]:
         """Returns the blob ids of files, except those with a line break in their names."""
@@ -232,7 +220,7 @@ class WorkingCopy:
         ignored: set[PurePosixPath],
     ) -> tuple[list[PurePosixPath], list[str]]:
         """Returns the changes that are taken, and messages about the others."""
-        large_files = await self._kept_by_lfs(changed, before)
+        large_files = await self._kept_by_lfs([path for path in changed if path not in ignored], before)
         taken, words = [], []
         for path in changed:
             if reason := self._why_not(path, ignored=ignored, large_files=large_files):

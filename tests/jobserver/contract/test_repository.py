@@ -229,6 +229,98 @@ async def test_too_many_files_are_left_out_altogether(world: World) -> None:
     assert found.left_out[0].startswith("21 files were changed, more than the limit of 20 ")
 
 
+def _with_long_names(folder: Path, count: int) -> None:
+    """Writes files whose names have 1.9 kB; of what git lists, 8 MB are read."""
+    deepest = folder / "/".join("d" * 240 for _ in range(7))
+    deepest.mkdir(parents=True)
+    for number in range(count):
+        (deepest / f"{number:0240}").touch()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("count", [pytest.param(4_130, id="with their attributes"), 4_200])
+async def test_so_many_files_that_git_cannot_list_them_are_left_out_altogether(world: World, count: int) -> None:
+    def edit(copy: Path) -> None:
+        _with_long_names(copy / "new", count)
+        (copy / "docs/start.md").write_text("Changed\n")
+
+    found = await world.collected(edit)
+    assert found.left_out == ("more files were changed than git can list here, so all were left out",)
+    assert await world.changed_paths(found.tree) == set()
+
+
+@pytest.mark.full
+async def test_an_ignored_folder_hides_no_change_however_large_it_is(world: World) -> None:
+    def edit(copy: Path) -> None:
+        _with_long_names(copy / "build", 4_200)
+        (copy / "docs/start.md").write_text("Changed\n")
+
+    found = await world.collected(edit)
+    assert len(found.left_out) == 4_200
+    assert all(words.endswith("` is named in .gitignore") for words in found.left_out)
+    assert await world.changed_paths(found.tree) == {"docs/start.md"}
+
+
+async def test_what_is_ignored_is_what_gitignore_says_after_the_edit_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git's own settings of the machine and of the copy do not count, nor what matches but is in the repository."""
+    (tmp_path / ".config/git").mkdir(parents=True)
+    (tmp_path / ".config/git/ignore").write_text("*.md\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    world = World(tmp_path)
+    push_to(world.bare, "main", {"docs/.gitignore": b"*.tmp\n!kept.tmp\n", "docs/known.md": b"x\n"})
+
+    def edit(copy: Path) -> None:
+        (copy / ".git/info").mkdir(parents=True)
+        (copy / ".git/info/exclude").write_text("*.md\n")
+        (copy / ".gitignore").write_text("docs/known.md\ndocs/guides/\n/new/\n")
+        for name in ("docs/known.md", "docs/guides/one.md", "debug.log", "docs/new.md", "docs/kept.tmp"):
+            (copy / name).write_text("Changed\n")
+        (copy / "new/below").mkdir(parents=True)
+        for name in ("docs/a.tmp", "docs/guides/two.md", "new/a.md", "new/below/b.md"):
+            (copy / name).write_text("Ignored\n")
+
+    found = await world.collected(edit)
+    ignored = ("docs/a.tmp", "docs/guides/two.md", "new/a.md", "new/below/b.md")
+    assert set(found.left_out) == {f"`{name}` is named in .gitignore" for name in ignored}
+    taken = {".gitignore", "docs/known.md", "docs/guides/one.md", "debug.log", "docs/new.md", "docs/kept.tmp"}
+    assert await world.changed_paths(found.tree) == taken
+
+
+async def test_a_deleted_gitignore_hides_nothing_more(world: World) -> None:
+    def edit(copy: Path) -> None:
+        (copy / ".gitignore").unlink()
+        (copy / "debug.log").write_text("x")
+
+    found = await world.collected(edit)
+    assert await world.changed_paths(found.tree) == {".gitignore", "debug.log"}
+
+
+async def test_nothing_changes_below_a_submodule_or_a_link_and_no_mode_alone(world: World) -> None:
+    blob, commit = (git(world.theirs, "rev-parse", name).strip() for name in ("HEAD:README.md", "HEAD"))
+    for mode, name, of in (("160000", commit, "module"), ("120000", blob, "link"), ("160000", commit, "docs/module")):
+        git(world.theirs, "update-index", "--add", "--cacheinfo", f"{mode},{name},{of}")
+    (world.theirs / "program.md").write_text("#!/bin/sh\n")
+    git(world.theirs, "add", "program.md")
+    git(world.theirs, "commit", "--quiet", "-m", "Submodules, a link and a program")
+    git(world.theirs, "push", "--quiet", "origin", "main")
+
+    def edit(copy: Path) -> None:
+        (copy / "link").unlink()
+        shutil.rmtree(copy / "docs/module")
+        (copy / "docs/module").write_text("x")
+        for folder in ("module", "link/below"):
+            (copy / folder).mkdir(parents=True, exist_ok=True)
+            (copy / folder / "new.md").write_text("New\n")
+        (copy / "program.md").chmod(0o755)
+        (copy / "docs/kept.md").write_text("Kept\n")
+
+    found = await world.collected(edit)
+    assert found.left_out == ()
+    assert await world.changed_paths(found.tree) == {"docs/kept.md"}
+
+
 async def test_git_directories_of_any_spelling_are_never_imported(world: World) -> None:
     found = await world.collected(_hidden_repository)
     assert await world.changed_paths(found.tree) == set()
