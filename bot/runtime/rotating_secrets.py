@@ -244,5 +244,5 @@ def _fingerprint(path: Path) -> _Fingerprint:
 
 
 def _text(path: Path) -> str:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         return file.read(_LARGEST).strip()

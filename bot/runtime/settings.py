@@ -150,7 +150,7 @@ def text_of_file(file: Path, named_by: str) -> FileText:
     """Returns what is in the file that a setting names. Raises ConfigError if it cannot be read."""
     warn_of_readers(file, named_by)
     try:
-        text = file.read_text(encoding="utf-8").strip()
+        text = file.read_text(encoding="utf-8-sig").strip()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigError([f"{named_by} names a file that cannot be read: {why}"]) from None

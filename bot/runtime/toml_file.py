@@ -25,11 +25,12 @@ def content_of(file: Path, named_by: str) -> bytes:
 def tables_in(content: bytes, named_by: str) -> dict[str, Any]:
     """Returns the tables of the file that a setting names. Raises ConfigError if it is not TOML."""
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         what = "names a file that cannot be read: it is not text"
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
-        _, at, place = str(error).rpartition("(at ")
-        what = f"names a file that is not TOML {at}{place if at else ''}".rstrip()
+        words, at, place = str(error).rpartition("(at ")
+        fault = "has the same name twice" if "twice" in words or "overwrite" in words else "is not TOML"
+        what = f"names a file that {fault} {at}{place if at else ''}".rstrip()
     # Raised outside of the except clause, because the original error contains the file's text.
     raise ConfigError([f"{named_by} {what}"])

@@ -158,7 +158,7 @@ def test_values_long_enough_to_be_secrets_are_masked_in_the_log() -> None:
 
 def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "key"
-    file.write_text("from-file\n")
+    file.write_bytes(b"\xef\xbb\xbffrom-file\r\n")  # as Windows writes it
     environ = {**COMPLETE, "JOB_API_KEY": "", "JOB_API_KEY_FILE": str(file)}
     assert load(environ).projects[0].job_api.api_key.newest == "from-file"
     (fault,) = faults({**environ, "JOB_API_KEY_FILE": str(tmp_path / "none")})

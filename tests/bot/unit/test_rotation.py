@@ -38,7 +38,7 @@ def test_a_replaced_file_is_reloaded(file: SecretFileWorld) -> None:
 def test_a_file_written_in_place_is_reloaded(file: SecretFileWorld) -> None:
     secret = file.secret()
     assert [*secret.values] == [OLD]
-    file.path.write_text(f"{NEW} {OLD}")
+    file.path.write_text(f"\ufeff{NEW} {OLD}")  # as Windows writes it
     assert [*secret.values] == [OLD], "it was looked at less than a second ago"
     file.at += 1
     assert [*secret.values] == [NEW, OLD]

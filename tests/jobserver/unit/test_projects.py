@@ -36,7 +36,8 @@ def test_a_project_has_its_own_settings_and_those_of_the_environment_by_default(
     docs += 'draft = true\npaths = "docs/** README.md"\ngithub_token = ""\nmodel_key_file = ""\n'
     environ = {"RATE_LIMIT": "3", "LABELS": "a,b", "GITHUB_TOKEN_FILE": str(tmp_path / "token"), "PORT": "1"}
     environ |= {"MODEL_KEY": "planted-key-of-all"}
-    projects = read(tmp_path, docs + SITE.replace("/srv/site.git", "https://github.com/acme/site"), **environ)
+    site_table = SITE.replace("/srv/site.git", "https://github.com/acme/site")
+    projects = read(tmp_path, f"\ufeff{docs}{site_table}", **environ)  # as Windows begins it
     docs_settings, site = projects.current["docs"], projects.current["site"]
     assert (docs_settings.project_id, docs_settings.rate_limit, docs_settings.labels) == ("docs", 7, ("a", "b"))
     assert (docs_settings.draft, docs_settings.paths) == (True, ("docs/**", "README.md"))
@@ -123,6 +124,8 @@ def test_a_setting_that_is_not_valid_is_named_with_its_project(
     [
         (b"\xff\xfe", "names a file that cannot be read: it is not text"),
         (b"[projects.docs\napi_key = 'planted-value'", "names a file that is not TOML (at line 1, column 15)"),
+        (DOCS.encode() * 2, "names a file that has the same name twice (at line 4, column 15)"),
+        (DOCS.encode() + b"api_key = 'planted-value'", "names a file that has the same name twice (at "),
         (b"x = " + b"[" * 100_000, "names a file that is not TOML"),
         (b"x = " + b"9" * 5_000, "names a file that is not TOML"),
         (DOCS.encode() + b"#" * (1 << 20), "names a file that is larger than 1 MiB"),
