@@ -32,9 +32,10 @@ def warn_of_readers(file: Path, name: str) -> None:
 
 
 def everybody_may_read(file: Path) -> bool:
-    """Whether everybody on the machine may read a file; not where that cannot be told."""
+    """Whether it is a file that everybody on the machine may read; not where that cannot be told."""
     with suppress(OSError):
-        return bool(file.stat().st_mode & stat.S_IROTH)
+        mode = file.stat().st_mode
+        return stat.S_ISREG(mode) and bool(mode & stat.S_IROTH)
     return False
 
 

@@ -210,7 +210,9 @@ class SettingNames:
 
     def _meant(self, name: str) -> str:
         names = (each for known in self.known for each in (known, f"{known}_FILE"))
-        alike = ((_distance(name, each), each) for each in names if abs(len(each) - len(name)) <= _MISSPELT)
+        alike = (
+            (_distance(name.lower(), each.lower()), each) for each in names if abs(len(each) - len(name)) <= _MISSPELT
+        )
         distance, meant = min(alike, default=(_MISSPELT + 1, ""))
         return meant if distance <= _MISSPELT else ""
 

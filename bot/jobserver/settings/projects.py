@@ -29,10 +29,11 @@ _FILE = "_file"
 _NO_DEFAULT = ("project_id", "repository", "api_key")
 """What each project has of its own."""
 _ELSEWHERE = {name: f"It is the whole server's: set {PREFIX}{name.upper()}." for name in ProcessSettings.model_fields}
+_VARIABLES = {f"{PREFIX}{name.upper()}": f"Its name is {name} here." for name in JobServerSettings.model_fields}
 _NAMES = SettingNames(
     JobServerSettings.model_fields.keys() - _ELSEWHERE.keys() - {"project_id"},
     prefixes=("",),
-    removed=_ELSEWHERE | {"project_id": "It is the name of the table."},
+    removed=_ELSEWHERE | _VARIABLES | {"project_id": "It is the name of the table."},
 )
 _Table = Mapping[str, str]
 """A project's own settings, by their names in lower case."""

@@ -695,6 +695,15 @@ def test_a_world_readable_key_file_is_warned_about(
     assert "planted-key" not in caplog.text
 
 
+def test_nobody_is_told_to_close_a_folder_that_is_named_as_a_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may be /tmp."""
+    tmp_path.chmod(0o755)
+    (fault,) = faults({**COMPLETE, "JOB_API_KEY": "", "JOB_API_KEY_FILE": str(tmp_path)})
+    assert (fault, caplog.text) == ("JOB_API_KEY_FILE names a file that cannot be read: Is a directory", "")
+
+
 def test_a_webhook_secret_without_http_does_nothing() -> None:
     secret = {"CODE_HOST_WEBHOOK_SECRET": "planted-webhook-secret"}
     (words,) = load({**COMPLETE, **secret}).without_effect

@@ -76,6 +76,8 @@ NOT_A_NAME = "a project's name must be one word of at most 60 letters, digits, d
         (DOCS + "rate_limits = 1", [
             "project docs: rate_limits is unknown: is rate_limit meant? Correct its name, or remove it"
         ]),
+        (DOCS + "PATHS = '**'", ["project docs: PATHS is unknown: is paths meant? Correct its name, or remove it"]),
+        (DOCS + f"{PREFIX}PATHS = '**'", [f"project docs: {PREFIX}PATHS has no effect. Its name is paths here."]),
         (DOCS + "colour = 1", ["project docs: colour has no effect. There is no such setting: remove it."]),
         (DOCS + "port = 1", [
             f"project docs: port has no effect. It is the whole server's: set {PREFIX}PORT."
