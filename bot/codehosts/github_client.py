@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 
+from bot.runtime.http.bodies import read_up_to
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 from bot.runtime.text import printable_line
 
@@ -23,7 +24,6 @@ _UNSAID_S = 60.0
 _LIMITING = {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
 _MOST_FAULTS, _SAID = 10, 300
 _ANSWER_LIMIT = 10_000_000
-_CHUNK = 65_536
 
 
 class NoGitHubAnswerError(Exception):
@@ -112,21 +112,13 @@ class GitHubClient:
                 allow_redirects=False,  # they would get the token
                 timeout=aiohttp.ClientTimeout(total=30.0, sock_connect=10.0),
             ) as answer:
-                content = await _content(answer)
+                content = await read_up_to(_ANSWER_LIMIT, answer.content)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NoGitHubAnswerError(type(error).__name__, is_unreadable=isinstance(error, ValueError)) from None
+        if len(content) > _ANSWER_LIMIT:
+            raise NoGitHubAnswerError("too long", is_unreadable=True)
         names = {name.lower(): value for name, value in answer.headers.items() if value.isascii()}
         return GitHubAnswer(answer.status, names, _parsed(answer.status, content))
-
-
-async def _content(answer: aiohttp.ClientResponse) -> bytes:
-    """Returns the body. Raises ValueError if it is too long."""
-    content = bytearray()
-    async for chunk in answer.content.iter_chunked(_CHUNK):
-        content += chunk
-        if len(content) > _ANSWER_LIMIT:
-            raise ValueError("the answer is too long")
-    return bytes(content)
 
 
 def _parsed(status: int, content: bytes) -> Any:

@@ -32,6 +32,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 from bot.jobserver.settings.server import TokenBudget
 from bot.jobserver.usage import Spent
+from bot.runtime.http.bodies import read_up_to
 from bot.runtime.http.server import HttpServer
 
 LARGEST_REQUEST = 32 << 20
@@ -169,7 +170,7 @@ class _Relay:
         route = policy.route(request.method, request.raw_path, request.headers)
         if isinstance(route, RefusedRequest):
             return self._refuse(request, route)
-        body = await _read(request.content, LARGEST_REQUEST)
+        body = await read_up_to(LARGEST_REQUEST, request.content)
         if len(body) > LARGEST_REQUEST:
             words = f"{RELAY} accepts at most {LARGEST_REQUEST} bytes."
             return self._refuse(request, RefusedRequest("a request that is too large", words), status=413)
@@ -222,7 +223,7 @@ class _Relay:
             return self._error(request, 502, "The model's address redirects to another one: set that one instead.")
         headers = model_api.response_headers(answer.headers)
         if answer.status >= 400:  # noqa: PLR2004 - errors
-            told = (await _read(answer.content, _LARGEST_ERROR)).replace(key.encode(), b"[secret]")
+            told = (await read_up_to(_LARGEST_ERROR, answer.content)).replace(key.encode(), b"[secret]")
             seen.refused(answer.status, told)
             return web.Response(status=answer.status, headers=headers, body=told)
         response = web.StreamResponse(status=answer.status, headers=headers)
@@ -236,16 +237,6 @@ class _Relay:
         finally:
             self.run.tell(seen.tokens)
         return response
-
-
-async def _read(content: aiohttp.StreamReader, limit: int) -> bytes:
-    """Reads everything, or stops once it has read more than `limit` bytes."""
-    found = bytearray()
-    async for piece in content.iter_any():
-        found += piece
-        if len(found) > limit:
-            break
-    return bytes(found)
 
 
 def relays_models(settings: SandboxSettings) -> bool:

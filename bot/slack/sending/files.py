@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.messages import FileContent, SlackFile
 from bot.errors import ChatError, ChatMissingScope, ChatRejected
 from bot.ports.slack import FileReader
+from bot.runtime.http.bodies import read_up_to
 from bot.slack.message_parts.contents import read_file
 from bot.slack.message_parts.slack_message import MessageFile
 from bot.slack.rendering.text import safe_url
@@ -21,7 +22,6 @@ from bot.slack.sending.web_api import CONNECT_SECONDS, call, chat_error_from, ch
 
 _SECONDS = 30.0
 _MOST_REDIRECTS = 3
-_CHUNK = 65_536
 _SLACKS_OWN = ("slack.com", "slack-gov.com")
 """The second is that of GovSlack."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -88,12 +88,8 @@ async def _content(answer: aiohttp.ClientResponse, file: SlackFile, max_bytes: i
         raise chat_error_of_status(answer.status, answer.headers) or ChatRejected(unavailable)
     if _is_sign_in_page(answer, file):
         raise ChatMissingScope(("files:read",))
-    data = bytearray()
-    async for chunk in answer.content.iter_chunked(_CHUNK):
-        data += chunk
-        if len(data) > max_bytes:
-            return FileContent(bytes(data[:max_bytes]), file.mimetype, complete=False)
-    return FileContent(bytes(data), file.mimetype)
+    data = await read_up_to(max_bytes, answer.content)
+    return FileContent(data[:max_bytes], file.mimetype, complete=len(data) <= max_bytes)
 
 
 def _is_sign_in_page(answer: aiohttp.ClientResponse, file: SlackFile) -> bool:
