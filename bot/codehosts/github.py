@@ -30,7 +30,6 @@ from bot.codehosts.github_payloads import (
     StatusPayload,
     User,
     each,
-    nested,
 )
 from bot.codehosts.pull_request import (
     MOST_COMMENTS,
@@ -44,6 +43,7 @@ from bot.codehosts.pull_request import (
 )
 from bot.jobapi.models import MAX_WORDS, Hide, PullRequestState
 from bot.runtime.text import whole_words
+from bot.runtime.untrusted_json import value_at
 
 PAGE, MOST_PAGES = 100, 5
 _LAST_RUNS = 50
@@ -194,7 +194,7 @@ class _Asked:
         since a change can be on each.
         """
         items, page, data = [], 1, first
-        while isinstance(found := nested(data, *names), list):
+        while isinstance(found := value_at(data, *names), list):
             items += found[:PAGE]
             if len(found) < PAGE or page == MOST_PAGES:
                 break
@@ -207,8 +207,8 @@ class _Asked:
         """Returns what GraphQL tells of a pull request; None if the token may not ask for it."""
         variables = {"owner": link.owner, "name": link.name, "number": link.number}
         answer = await self._send("POST", GRAPHQL, {"query": text, "variables": variables})
-        failed = answer.status != HTTPStatus.OK or nested(answer.data, "errors")
-        return None if failed else nested(answer.data, "data", "repository", "pullRequest")
+        failed = answer.status != HTTPStatus.OK or value_at(answer.data, "errors")
+        return None if failed else value_at(answer.data, "data", "repository", "pullRequest")
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
@@ -275,7 +275,7 @@ class _Reading:
             changed |= await self._talk(now, moved=moved)
             changed |= await self._previews(now, changed)
             if moved or now["queued"]:  # it can lose its place without any other change
-                queued = nested(await self._asked.query(_QUEUE, self._link), "isInMergeQueue")
+                queued = value_at(await self._asked.query(_QUEUE, self._link), "isInMergeQueue")
                 changed["queued"] = queued if isinstance(queued, bool) else None
         elif changed:  # what was said of its checks is no news any more
             changed |= {"checks": (), "queued": None, "mergeable": None}
@@ -380,7 +380,7 @@ class _Reading:
         threads = await self._asked.query(_THREADS, self._link)
         if threads is None:
             self._asked.etags[GRAPHQL] = DENIED
-        found = each(ReviewThread, nested(threads, "reviewThreads", "nodes"), self._hide)
+        found = each(ReviewThread, value_at(threads, "reviewThreads", "nodes"), self._hide)
         return {number: thread.is_resolved for thread in found for number in thread.comment_ids}
 
     async def _previews(self, known: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:

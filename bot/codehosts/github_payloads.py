@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from bot.codehosts.pull_request import CheckOutcome, Verdict
 from bot.jobapi.models import Count, Hide, Line, PullRequestState, Told
+from bot.runtime.untrusted_json import value_at
 
 T = TypeVar("T", bound=Told)
 MOST = 500
@@ -153,8 +154,8 @@ class ReviewThread(Told):
     @property
     def comment_ids(self) -> frozenset[int]:
         """The ids of its comments in the REST API."""
-        nodes = nested(self.comments, "nodes")
-        return frozenset(number for node in nodes or () if isinstance(number := nested(node, "databaseId"), int))
+        nodes = value_at(self.comments, "nodes")
+        return frozenset(number for node in nodes or () if isinstance(number := value_at(node, "databaseId"), int))
 
 
 def each(kind: type[T], items: Any, hide: Hide) -> list[T]:
@@ -164,10 +165,3 @@ def each(kind: type[T], items: Any, hide: Hide) -> list[T]:
         with suppress(ValidationError):
             usable.append(kind.model_validate(item, context=hide))
     return usable
-
-
-def nested(data: Any, *names: str) -> Any:
-    """Returns what is at this place of an answer; None if there is no such place."""
-    for name in names:
-        data = data.get(name) if isinstance(data, dict) else None
-    return data

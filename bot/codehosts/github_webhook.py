@@ -18,11 +18,10 @@ from typing import Any
 from aiohttp import web
 
 from bot.codehosts.github import parse_link
-from bot.codehosts.github_payloads import nested
 from bot.runtime.http.server import mark_authenticated
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.runtime.untrusted_json import objects_at, text_at
+from bot.runtime.untrusted_json import objects_at, text_at, value_at
 
 logger = logging.getLogger(__name__)
 
@@ -84,11 +83,11 @@ def named_links(payload: object, web_url: str) -> Iterator[str]:
 def _named(payload: object) -> Iterator[tuple[str, Any]]:
     """Yields repositories and numbers that may be any. A fork's checks name pull requests of other repositories."""
     repository = text_at(payload, "repository", "full_name")
-    yield repository, nested(payload, "pull_request", "number")
+    yield repository, value_at(payload, "pull_request", "number")
     if queued := _QUEUED.fullmatch(text_at(payload, "merge_group", "head_ref")):
         yield repository, queued[1]
     for place in _WITH_PULL_REQUESTS:
-        for each in objects_at(nested(payload, *place), "pull_requests"):
+        for each in objects_at(value_at(payload, *place), "pull_requests"):
             if found := _API_URL.fullmatch(text_at(each, "url")):
                 yield found[1], found[2]
 

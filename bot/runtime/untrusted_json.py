@@ -14,22 +14,28 @@ from pydantic import (
 from pydantic_core import PydanticUseDefault
 
 
-def text_at(value: Any, *path: str) -> str:
-    """Returns the text at a path of keys, or an empty one."""
+def value_at(value: Any, *path: str) -> Any:
+    """Returns what is at a path of keys; None if there is no such place."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else ""
+    return value
+
+
+def text_at(value: Any, *path: str) -> str:
+    """Returns the text at a path of keys, or an empty one."""
+    found = value_at(value, *path)
+    return found if isinstance(found, str) else ""
 
 
 def object_at(value: Any, key: str) -> dict[str, Any]:
     """Returns the object under a key, or an empty one."""
-    found = value.get(key) if isinstance(value, dict) else None
+    found = value_at(value, key)
     return found if isinstance(found, dict) else {}
 
 
 def objects_at(value: Any, key: str) -> list[dict[str, Any]]:
     """Returns the objects in the list under a key, without other items; empty if there is no list."""
-    items = value.get(key) if isinstance(value, dict) else None
+    items = value_at(value, key)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 

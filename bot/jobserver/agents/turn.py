@@ -25,6 +25,7 @@ from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 from bot.jobserver.usage import Spent, reported_money
 from bot.runtime.text import displayable, longer_run
+from bot.runtime.untrusted_json import value_at
 
 LOGIN_NEEDED = -32000
 """The protocol's error code for a missing login."""
@@ -65,7 +66,7 @@ def codex_failure(end: TurnEnd) -> str | None:
 
     Codex reports errors as its answer and, on request, also as a separate object, in terms that no other agent uses.
     """
-    failure = nested(end.response.field_meta, "jetbrains", "air", "sessionFailure")
+    failure = value_at(end.response.field_meta, "jetbrains", "air", "sessionFailure")
     if isinstance(failure, Mapping) and failure.get("severity") != "warning":
         return one_line(str(failure.get("title") or end.answer or failure.get("category")))
     if end.was_system_error and end.response.usage is None:
@@ -108,18 +109,11 @@ def _not_logged_in(name: str, details: str, login: str) -> str:
 def _told(message: str, data: Any) -> str:
     """Returns the most useful text; in many agents' errors, it is in the data, and the message is just a heading."""
     with contextlib.suppress(ValueError, RecursionError):  # some are their provider's complete JSON responses
-        message = nested(json.loads(message), "error", "message") or message
+        message = value_at(json.loads(message), "error", "message") or message
     if isinstance(data, Mapping):
         more = next((data[key] for key in ("details", "message", "error") if isinstance(data.get(key), str)), "")
         return more if message in {"", "Internal error", "Error"} and more else " ".join(filter(None, [message, more]))
     return f"{message}: {data}" if isinstance(data, str) and data else message
-
-
-def nested(value: Any, *keys: str) -> Any:
-    """Returns the value under these keys of nested mappings, or None."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 class FinalMessage:
@@ -172,7 +166,7 @@ class Turn:
                 plan = (PlanStep(title=title, status=status) for title, status in islice(steps, _MOST_STEPS))
                 self.progress.plan(tuple(plan))
             case schema.SessionInfoUpdate(field_meta=meta):
-                self._was_system_error |= nested(meta, "codex", "threadStatus", "type") == "systemError"
+                self._was_system_error |= value_at(meta, "codex", "threadStatus", "type") == "systemError"
             case schema.UsageUpdate(cost=schema.Cost(amount=amount, currency=currency)):
                 self._money = reported_money(amount, currency) or self._money
             case _:
@@ -195,7 +189,7 @@ class Turn:
 
     def _merged(self, update: schema.ToolCallStart | schema.ToolCallProgress | schema.ToolCallUpdate) -> ToolCall:
         """Returns the call with the update; one to leave the plan mode has the plan in its input."""
-        call, plan = self._calls.merge(update), nested(update.raw_input, "plan")
+        call, plan = self._calls.merge(update), value_at(update.raw_input, "plan")
         if call.kind == SWITCHES_MODE and isinstance(plan, str):
             self._plan = plan[:ANSWER_LIMIT].strip()
         return call

@@ -11,13 +11,13 @@ from bot.jobserver.agents.turn import (
     TurnEnd,
     codex_failure,
     ends_with_question,
-    nested,
     refusal_reason,
     request_failed,
     result,
 )
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.text import one_line
+from bot.runtime.untrusted_json import value_at
 
 
 def end(
@@ -83,7 +83,7 @@ def test_a_protocol_error_is_readable(code: int, message: str, data: Any, said: 
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)))
 def test_malformed_foreign_values_cause_no_error_of_ours(value: Any) -> None:
     assert request_failed("x", 1, "m", value, login="")
-    nested(value, "a", "b")
+    value_at(value, "a", "b")
     codex_failure(end(meta=value if isinstance(value, dict) else {}))
 
 
