@@ -96,15 +96,18 @@ async def propose_earlier(tools: Tools, prepared: Prepared, edited: Edited) -> O
     return Outcome(pr_link=proposed.link, details=details)
 
 
-async def retry_forever(tools: Tools) -> None:
+async def retry_forever(tools: Tools, pause: float = _PAUSE_S) -> None:
     """Retries all failed proposals at once, then each when it is due; never returns."""
-    await tools.proposals.make_all_due()
+    is_first = True
     while True:
         try:
+            if is_first:
+                await tools.proposals.make_all_due()
+            is_first = False
             await retry_due(tools)
         except Exception:
             logger.exception("pushed changes could not be proposed; trying again")
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(pause)
 
 
 async def retry_due(tools: Tools) -> None:

@@ -4,6 +4,7 @@ agent that failed is kept, and never proposed alone.
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from support.fakes.job_ports import ScriptedEditor, append_prompt, word_check
 from support.servers.github_server import github_server
 from support.worlds.executor_world import ExecutorWorld, changes_of, details, executing, partial_files, pull_request_of
 from support.worlds.github_world import jobs_at
-from support.worlds.jobserver_world import git, serving
+from support.worlds.jobserver_world import git, serving, until
 
+from bot.errors import StoreUnavailable
 from bot.jobapi.models import AgentJob, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, EditError, NothingToProposeError
-from bot.jobserver.pipeline.propose import PullRequestStates, retry_due
+from bot.jobserver.pipeline.propose import PullRequestStates, retry_due, retry_forever
+from bot.jobserver.store.proposals import ProposalStore
 
 
 @pytest.fixture
@@ -71,6 +74,34 @@ async def test_a_pending_pull_request_is_retried_with_backoff(world: ExecutorWor
     await retry_due(world.tools)
     assert [new.commit for new in world.pull_requests.opened] == [None], "more may have been pushed since"
     assert world.pull_requests.additions == []
+
+
+class AwayAtFirst(ProposalStore):
+    """A real table that cannot be written at first."""
+
+    is_away = True
+
+    async def make_all_due(self) -> None:
+        was_away, self.is_away = self.is_away, False
+        if was_away:
+            raise StoreUnavailable("The database is locked.")
+        await super().make_all_due()
+
+
+async def test_pending_pull_requests_are_retried_at_a_start_even_if_the_database_is_away_then(
+    world: ExecutorWorld,
+) -> None:
+    """They were not until the next start, or the job's next instruction."""
+    job = await pushed_in_vain(world)
+    world.pull_requests.outage = None
+    tools = replace(world.tools, proposals=AwayAtFirst(world.proposals.database, "docs"))
+    retrying = asyncio.create_task(retry_forever(tools, pause=0.01))
+
+    async def is_opened() -> bool:
+        return (await world.store.get(job.id)).pr_link is not None
+
+    await until(is_opened)
+    retrying.cancel()
 
 
 async def test_a_late_refusal_says_nothing_of_what_another_process_has_opened(world: ExecutorWorld) -> None:
