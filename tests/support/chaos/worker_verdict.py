@@ -10,7 +10,7 @@ from support.worlds.jobserver_world import git
 
 from bot.jobserver.pipeline.job_runner import MAX_ATTEMPTS
 
-_ROWS = "SELECT number, job_id, prompt, state, attempts, answer FROM instructions ORDER BY number"
+_ROWS = "SELECT number, job_id, prompt, state, attempts, answer, holder, trespasser FROM instructions ORDER BY number"
 _PULLS = "SELECT branch FROM local_pull_requests"
 _TRAILERS = "--format=%H %(trailers:key=Pagehand-Instruction,valueonly,separator=%x20)"
 _RESUMED = """
@@ -77,6 +77,8 @@ def _of_job(
 
 
 def _of_row(row: Mapping[str, Any], order: list[int]) -> Iterator[str]:
+    if row["trespasser"]:
+        yield f"{row['trespasser']} wrote when it was another's, at last {row['holder']}'s"
     is_there = row["number"] in order
     if row["state"] == "done" and not is_there and row["prompt"] != ANSWER:
         yield "it has no commit"

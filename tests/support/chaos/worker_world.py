@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import asyncpg
+from sqlalchemy import make_url
 from support.chaos import worker_target
 from support.chaos.process_group import ProcessGroup, TargetProcess
 from support.chaos.worker_target import AGENT, GIT, POINTS
@@ -38,6 +38,20 @@ _SSH = '#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n'
 _END_LEASES = """
     UPDATE instructions SET claimed_until = '2000-01-01T00:00:00.000000Z' WHERE state = 'running' AND claimed_by LIKE $1
 """
+_HELD = "SELECT number FROM instructions WHERE state = 'running' AND claimed_by LIKE $1"
+_TAKEN = "SELECT number FROM instructions WHERE state = 'running' AND claimed_by NOT LIKE $1 AND number = ANY($2)"
+_NOTE_WRITERS = """
+    ALTER TABLE instructions ADD holder text, ADD trespasser text;
+    CREATE FUNCTION note_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NEW.attempts > OLD.attempts THEN NEW.holder := current_user;
+        ELSIF current_user LIKE 'worker%' AND OLD.state = 'running' AND OLD.holder <> current_user
+        THEN NEW.trespasser := current_user;
+        END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER note_writer BEFORE UPDATE ON instructions FOR EACH ROW EXECUTE FUNCTION note_writer();
+"""
+"""Who claimed an instruction, and which other worker wrote while it was running: each has a role of its own."""
 
 
 class Cable:
@@ -145,17 +159,20 @@ class WorkerWorld:
         await self._end_leases(killed)
 
     async def pause(self, name: str, point: str) -> None:
-        """Stops a worker at a point, for longer than its lease."""
+        """Stops a worker at a point, for longer than its lease: until another one works on what it held."""
         instance = self.instances[name]
         await instance.is_up.wait()
         if not await instance.reaches("STOP", point):
             return
         await asyncio.sleep(0.2)
-        if self.is_long:
-            await asyncio.sleep(SLEEPS)
-        else:
+        its = f"%-{instance.target.pid}-%"
+        held = [row["number"] for row in await self.fetch(_HELD, its)]
+        if not self.is_long:
             await self._end_leases(instance.target)
-            await asyncio.sleep(self.rng.uniform(1.0, 4.0))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SLEEPS if self.is_long else 4.0):
+                while not await self.fetch(_TAKEN, its, held):  # noqa: ASYNC110 - it happens in another process
+                    await asyncio.sleep(0.02)
         instance.target.signal(signal.SIGCONT)
         self.done.append(f"pause {point}")
 
@@ -231,11 +248,13 @@ async def worker_world(
             (folder / "git").chmod(0o755)
             port = free_port()
             world.ports += [port] if name in APIS else []
-            environment = _environment(folder, url, repository, port)
+            await server.run(f'CREATE ROLE "{name}" LOGIN SUPERUSER')
+            own = make_url(url).set(username=name)
+            environment = _environment(folder, own.render_as_string(), repository, port)
             command = (*forked, worker_target.__name__)
             if name == WORKERS[1]:
-                wire = f"postgresql://postgres@127.0.0.1:{wired.sockets[0].getsockname()[1]}"
-                environment[f"{PREFIX}DATABASE_URL"] = f"{wire}{urlsplit(url).path}"
+                wire = own.set(host="127.0.0.1", port=wired.sockets[0].getsockname()[1], query={})
+                environment[f"{PREFIX}DATABASE_URL"] = wire.render_as_string()
             if name == WORKERS[2] and LIBFAKETIME and is_long:
                 command = (sys.executable, worker_target.__file__)
                 # Its monotonic clock too: otherwise libfaketime lets Python's `time.sleep` fail.
@@ -248,6 +267,9 @@ async def worker_world(
         for instance in world.instances.values():
             tasks.spawn(instance.live(), name=instance.name)
         await asyncio.gather(*(instance.is_up.wait() for instance in world.instances.values()))
+        while not await world.fetch("SELECT FROM pg_tables WHERE tablename = 'instructions'"):  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.1)
+        await server.run(_NOTE_WRITERS, database=str(make_url(url).database))
         yield world
 
 
