@@ -8,6 +8,7 @@ from typing import Any
 from bot.jobserver.egress.model_api import ModelApi
 from bot.jobserver.text import cut, one_line
 from bot.jobserver.usage import Spent
+from bot.runtime.untrusted_json import object_at, value_at
 
 _MOST_WORDS = 300
 _LONGEST_LINE = 1 << 20
@@ -91,13 +92,9 @@ def _parsed(text: bytes) -> Any:
 def _error(text: bytes) -> str | None:
     """Returns the error that an event or body is about, or None."""
     event = _parsed(text)
-    if not isinstance(event, dict):
-        return None
-    inner = event.get("response")
-    for error in (event.get("error"), inner.get("error") if isinstance(inner, dict) else None):
-        if error:
-            return _words(error)
-    return _words(event) if event.get("type") == "error" else None
+    if error := value_at(event, "error") or value_at(event, "response", "error"):
+        return _words(error)
+    return _words(event) if value_at(event, "type") == "error" else None
 
 
 def _words(error: object) -> str:
@@ -107,10 +104,8 @@ def _words(error: object) -> str:
 
 def _usages(text: bytes) -> Iterator[Mapping[str, Any]]:
     event = _parsed(text)
-    inner = (event.get(name) for name in ("message", "response")) if isinstance(event, dict) else ()
-    for holder in (event, *inner):
-        if isinstance(holder, dict):
-            yield from (holder[name] for name in ("usage", "usageMetadata") if isinstance(holder.get(name), dict))
+    for holder in (event, value_at(event, "message"), value_at(event, "response")):
+        yield from filter(None, (object_at(holder, name) for name in ("usage", "usageMetadata")))
 
 
 def _sum(usage: Mapping[str, Any], names: tuple[str, ...]) -> int:

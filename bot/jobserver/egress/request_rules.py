@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, assert_never
 
+from bot.runtime.untrusted_json import text_at
+
 RELAY = "Pagehand's model relay"
 """The name of the relay in its messages."""
 _SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,48}")
@@ -140,12 +142,6 @@ def refused(kind: str, name: object) -> RefusedRequest:
     )
 
 
-def kind_of(value: object) -> str:
-    """Returns the `type` of an object; empty if it has none, or an unreadable one."""
-    kind = value.get("type") if isinstance(value, Mapping) else None
-    return kind if isinstance(kind, str) else ""
-
-
 def as_list(value: object) -> list[Any]:
     """Returns a list unchanged, None as an empty list, and anything else as a list of one."""
     return value if isinstance(value, list) else [] if value is None else [value]
@@ -192,7 +188,7 @@ def _shaped(value: object, name: str, shapes: Shapes) -> Refusals:
 
 def _object(value: Mapping[str, Any], shape: Fields | Kinds, shapes: Shapes) -> Refusals:
     if isinstance(shape, Kinds):
-        kind = kind_of(value)
+        kind = text_at(value, "type")
         found = shape.untyped if value.get("type") is None else shape.of(kind)
         if found is None:
             yield refused(shape.what, kind) if shape.is_closed else unfamiliar(shape.what, kind, value)
