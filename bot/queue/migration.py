@@ -127,7 +127,7 @@ class Schema:
         oldest = getattr(newest, "compatible_with", newest.revision)
         compatible = text(f"UPDATE {self.version_table} SET compatible_with = :oldest")  # noqa: S608 - our own word
         connection.execute(compatible, {"oldest": oldest})
-        logger.info("The database's schema was brought up to date (it was %s).", state)
+        logger.info("The database's schema was brought up to date.")
 
 
 def run_migrations() -> None:
