@@ -54,7 +54,7 @@ _POOLED = {"pgbouncer=true", "prepared_statement_cache_size=0", "prepared_statem
 
 def postgres_engine(dsn: str, statement_timeout: float, *, autocommit: bool = False) -> AsyncEngine:
     """Returns the engine of `postgresql://...`, with everything that libpq supports."""
-    connections = _connections(dsn, statement_timeout)
+    connections = _Connections(dsn, statement_timeout)
     engine = create_async_engine(
         "postgresql+asyncpg://",
         isolation_level="AUTOCOMMIT" if autocommit else "READ COMMITTED",
@@ -69,19 +69,11 @@ def postgres_engine(dsn: str, statement_timeout: float, *, autocommit: bool = Fa
     return engine
 
 
-def _connections(dsn: str, statement_timeout: float) -> "_Connections":
-    address, _, text = dsn.partition("?")
-    options = [option for option in text.split("&") if option]
-    known = [option for option in options if option.partition("=")[0] not in _NOT_FOR_THE_SERVER]
-    dsn = f"{address}?{'&'.join(known)}"
-    return _Connections(dsn, statement_timeout, pooled=not _POOLED.isdisjoint(options))
-
-
 async def listen(dsn: str, channel: str, heard: Callable[[str], None]) -> None:
     """Calls `heard` with what is told on a channel, from a connection of its own. Some of it is missed, and behind a
     pooler everything: then it returns.
     """
-    connections, failures = _connections(dsn, _CONNECT_TIMEOUT), 0
+    connections, failures = _Connections(dsn, _CONNECT_TIMEOUT), 0
     while True:
         try:
             connection = await connections.opened()
@@ -111,10 +103,13 @@ def _refuse_closed(connection: Any, *_: object) -> None:
 class _Connections:
     """Opens connections, and detects whether there is a pooler."""
 
-    def __init__(self, dsn: str, statement_timeout: float, *, pooled: bool) -> None:
-        self._dsn = dsn
+    def __init__(self, dsn: str, statement_timeout: float) -> None:
+        address, _, text = dsn.partition("?")
+        options = [option for option in text.split("&") if option]
+        known = [option for option in options if option.partition("=")[0] not in _NOT_FOR_THE_SERVER]
+        self._dsn = f"{address}?{'&'.join(known)}"
         self._statement_timeout = statement_timeout
-        self.pooled = pooled
+        self.pooled = not _POOLED.isdisjoint(options)
 
     def connect(self, dialect: Dialect, *_: object) -> Any:
         connection = await_only(self.opened())
