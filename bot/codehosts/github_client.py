@@ -89,9 +89,9 @@ class GitHubClient:
 
     def __init__(self, session: aiohttp.ClientSession, api_url: str) -> None:
         self._session = session
-        self._url = api_url.rstrip("/")
+        self.url = api_url.rstrip("/")
         # GitHub Enterprise Server has its REST API below /api/v3, and GraphQL at /api/graphql.
-        self._graphql = f"{self._url.removesuffix('/v3')}{GRAPHQL}"
+        self._graphql = f"{self.url.removesuffix('/v3')}{GRAPHQL}"
 
     async def send(
         self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None, *, etag: str = ""
@@ -102,7 +102,7 @@ class GitHubClient:
             NoGitHubAnswerError: there is no answer, or a success that is not JSON.
         """
         headers = {**_HEADERS, "Authorization": f"Bearer {bearer}", **({"If-None-Match": etag} if etag else {})}
-        url = self._graphql if path == GRAPHQL else f"{self._url}{path}"
+        url = self._graphql if path == GRAPHQL else f"{self.url}{path}"
         try:
             async with self._session.request(
                 method,

@@ -16,7 +16,7 @@ from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.file_owners import not_usable, require_own
 from bot.jobserver.findings import SetupFinding
-from bot.jobserver.pull_requests.github.api import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
+from bot.jobserver.pull_requests.github.api import OPEN, READ_CHECKS, READ_STATUSES, Call, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.repository.git import Git
@@ -191,7 +191,7 @@ async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFin
     """Tries to open a pull request from a branch into itself: with permission, GitHub calls it invalid."""
     body = {"title": "Pagehand tries whether it may", "head": base, "base": base}
     try:
-        await repository.call("POST", "/pulls", OPEN, body, is_repeatable=False)
+        await repository.call(Call("POST", "/pulls", OPEN, body, is_repeatable=False))
     except RefusedError as error:
         if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
             return SetupFinding("pull requests", is_ok=False, message=str(error))
@@ -202,7 +202,7 @@ async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFin
 
 async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose) -> SetupFinding:
     try:
-        await repository.call("GET", path, purpose)
+        await repository.call(Call("GET", path, purpose))
     except CodeHostError as error:
         return SetupFinding("checks", is_ok=None, message=f"they are not shown: {error}")
     return SetupFinding("checks", is_ok=True, message=f"it can {purpose.doing}")

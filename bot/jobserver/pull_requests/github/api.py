@@ -110,7 +110,6 @@ class GitHubRestApi:
     """Makes calls with retries. All wait while a rate limit lasts, since GitHub may ban clients that continue."""
 
     client: GitHubClient
-    url: str
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _held_until: float = field(default=0.0, init=False)
@@ -184,7 +183,7 @@ class GitHubRestApi:
         except NoGitHubAnswerError as error:
             if error.is_unreadable:
                 raise UncertainError(NOT_UNDERSTOOD) from None
-            words = f"GitHub cannot be reached at {self.url} ({error}): check the network, then try again"
+            words = f"GitHub cannot be reached at {self.client.url} ({error}): check the network, then try again"
             raise UncertainError(words) from None
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
             return answer.data

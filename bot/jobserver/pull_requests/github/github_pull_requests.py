@@ -22,6 +22,7 @@ from bot.jobserver.pull_requests.github.api import (
     READ_PULL_REQUESTS,
     REQUEST_REVIEW,
     UPDATE,
+    Call,
     GitHubRestApi,
     RefusedError,
     UncertainError,
@@ -114,13 +115,13 @@ class GitHubPullRequests:
         return tuple(filter(None, (await self._add_labels(number), await self._request_review(number, requester))))
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
-        answer = await self._repository.call("GET", f"/pulls/{pull_request.number}", READ_PULL_REQUESTS)
+        answer = await self._repository.call(Call("GET", f"/pulls/{pull_request.number}", READ_PULL_REQUESTS))
         await self._add(parse(PullRequestPayload, answer), description(addition))
 
     async def _newest(self, branch: str, *, state: str) -> PullRequestPayload | None:
         head = f"{self._repository.owner}:{quote(branch, safe='')}"
         path = f"/pulls?head={head}&state={state}&sort=created&direction=desc&per_page=10"
-        answer = await self._repository.call("GET", path, READ_PULL_REQUESTS)
+        answer = await self._repository.call(Call("GET", path, READ_PULL_REQUESTS))
         # GitHub has been seen to ignore a filter that it does not understand.
         found = (one for one in parse(list[PullRequestPayload], answer) if one.head.ref == branch)
         return max(found, key=lambda one: one.number, default=None)
@@ -152,13 +153,14 @@ class GitHubPullRequests:
     async def _post(self, new: NewPullRequest, text: str) -> PullRequestPayload:
         texts, draft = {"title": title(new.title), "body": text}, self._settings.draft
         body = {"head": new.branch, "base": self._base, "draft": draft, **texts}
-        return parse(PullRequestPayload, await self._repository.call("POST", "/pulls", OPEN, body, is_repeatable=False))
+        call = Call("POST", "/pulls", OPEN, body, is_repeatable=False)
+        return parse(PullRequestPayload, await self._repository.call(call))
 
     async def _add(self, found: PullRequestPayload, addition: str) -> None:
         before = found.body or ""
         body = with_addition(before, addition)
         if body != before.replace("\r\n", "\n"):
-            await self._repository.call("PATCH", f"/pulls/{found.number}", UPDATE, {"body": body})
+            await self._repository.call(Call("PATCH", f"/pulls/{found.number}", UPDATE, {"body": body}))
 
     async def _add_labels(self, number: int) -> str | None:
         """Returns why the labels could not be added, or None."""
@@ -166,7 +168,7 @@ class GitHubPullRequests:
             return None
         body = {"labels": list(self._settings.labels)}
         try:
-            await self._repository.call("POST", f"/issues/{number}/labels", LABEL, body)
+            await self._repository.call(Call("POST", f"/issues/{number}/labels", LABEL, body))
         except CodeHostError as error:
             return f"it has no labels: {error}"
         return None
@@ -180,7 +182,7 @@ class GitHubPullRequests:
             return None
         path, body = f"/pulls/{number}/requested_reviewers", {"reviewers": [login]}
         try:
-            await self._repository.call("POST", path, REQUEST_REVIEW, body)
+            await self._repository.call(Call("POST", path, REQUEST_REVIEW, body))
         except CodeHostError as error:
             return f"{login} was not asked for a review: {error}"
         return None
@@ -250,7 +252,7 @@ async def connect(
         yield None
         return
     async with aiohttp.ClientSession(trust_env=True) as session:
-        api = GitHubRestApi(GitHubClient(session, address.api_url), address.api_url, now or SteadyClock().now, sleep)
+        api = GitHubRestApi(GitHubClient(session, address.api_url), now or SteadyClock().now, sleep)
         yield _connection(settings, address, api)
 
 

@@ -3,19 +3,12 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from bot.codehosts.github_client import GitHubAnswer
-from bot.jobserver.pull_requests.github.api import (
-    FIND_INSTALLATION,
-    MAKE_TOKEN,
-    READ,
-    Call,
-    GitHubRestApi,
-    Purpose,
-)
+from bot.jobserver.pull_requests.github.api import FIND_INSTALLATION, MAKE_TOKEN, READ, Call, GitHubRestApi
 from bot.jobserver.pull_requests.github.wire import (
     InstallationPayload,
     InstallationTokenPayload,
@@ -94,20 +87,11 @@ class RepositoryApi:
 
     async def describe(self) -> RepositoryPayload:
         """Returns the repository's properties. Raises CodeHostError."""
-        return parse(RepositoryPayload, await self.call("GET", "", READ))
+        return parse(RepositoryPayload, await self.call(Call("GET", "", READ)))
 
-    async def call(
-        self,
-        method: Literal["GET", "POST", "PATCH"],
-        path: str,
-        purpose: Purpose,
-        body: Mapping[str, Any] | None = None,
-        *,
-        is_repeatable: bool = True,
-    ) -> Any:
+    async def call(self, call: Call) -> Any:
         """Makes a call. Raises CodeHostError."""
-        call = Call(method, f"/repos/{self.full_name}{path}", purpose, body, is_repeatable)
-        return await self.api.call(call, self._tokens)
+        return await self.api.call(replace(call, path=f"/repos/{self.full_name}{call.path}"), self._tokens)
 
     async def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
