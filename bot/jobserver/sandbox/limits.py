@@ -25,10 +25,6 @@ _ENTRY_BYTES = 4096
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's block size
 
 
-class UnreadableFolderError(Exception):
-    """A folder of the workspace cannot be read."""
-
-
 @dataclass(frozen=True)
 class RunLimits:
     """`memory` and `disk` are in bytes; `disk` is what a run may add to its workspace."""
@@ -78,7 +74,7 @@ class RunLimits:
             EditError: they did; the message says which one, and that they were ended.
         """
         at_start = 0
-        with contextlib.suppress(UnreadableFolderError):
+        with contextlib.suppress(OSError):
             at_start = await asyncio.to_thread(disk_use, workspace)
         rounds = 0
         while True:
@@ -105,7 +101,7 @@ class RunLimits:
         try:
             if disk_use(workspace) - at_start > self.disk:
                 return f"it wrote more than {_size(self.disk)} to the disk"
-        except UnreadableFolderError:
+        except OSError:
             return "it created folders that cannot be read"
         return ""
 
@@ -127,21 +123,16 @@ def disk_use(workspace: Workspace) -> int:
     """Returns the disk usage of the workspace in bytes.
 
     Raises:
-        UnreadableFolderError: a folder cannot be read, or is nested too deeply.
+        OSError: a folder cannot be read, or is nested too deeply.
     """
     waiting = {workspace.copy, workspace.home}
     total = 0
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.add(Path(entry.path))
-                    total += _ENTRY_BYTES
-                    with contextlib.suppress(OSError):
-                        total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            raise UnreadableFolderError from error
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.add(Path(entry.path))
+                total += _ENTRY_BYTES
+                with contextlib.suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
     return total

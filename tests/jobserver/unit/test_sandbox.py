@@ -13,7 +13,7 @@ from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.bubblewrap import needed_paths
 from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use
+from bot.jobserver.sandbox.limits import disk_use
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import AllowedHost
 
@@ -87,7 +87,7 @@ def test_deeply_nested_folders_are_detected_and_can_be_removed(tmp_path: Path) -
     (tmp_path / "copy" / "closed").mkdir()
     (tmp_path / "copy" / "closed" / "page").touch()
     (tmp_path / "copy" / "closed").chmod(0)
-    with pytest.raises(UnreadableFolderError):
+    with pytest.raises(OSError, match=r"too long|denied"):
         disk_use(Workspace(tmp_path / "copy", tmp_path / "copy"))
     remove(tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
