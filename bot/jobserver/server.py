@@ -13,8 +13,8 @@ from aiohttp import web
 
 from bot.jobserver.api import error_response
 from bot.jobserver.composition import LOOK_S, Composition, Role, require_shareable
+from bot.jobserver.data_directory import not_usable, require_own
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.file_owners import not_usable, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.handlers import error_page
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user

@@ -11,10 +11,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bot.errors import ConfigError, StoreError
-from bot.jobserver.data_directory import find_database, owner_of_1_0_0
+from bot.jobserver.data_directory import find_database, not_usable, owner_of_1_0_0, require_own
 from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
-from bot.jobserver.file_owners import not_usable, require_own
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.api import OPEN, READ_CHECKS, READ_STATUSES, Call, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
