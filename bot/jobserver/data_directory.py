@@ -53,8 +53,8 @@ async def owner_of_1_0_0(data: Path, url: str, served: Collection[str]) -> str |
     finally:
         await database.close()
     if owner is not None and owner not in served:
-        words = f"its jobs are the project {owner}'s, which is not served: name it so"
-        raise JobServerError(f"{data} is a data directory of 1.0.0, and {words}")
+        words = f"set {PREFIX}PROJECT_ID={owner}, or add a table [projects.{owner}] to the file of the projects"
+        raise JobServerError(f"{data} has jobs of 1.0.0, of a project {owner}, which is not served: {words}")
     return owner
 
 

@@ -386,7 +386,7 @@ async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path, caplog: pytest.
     git(data, "clone", "--quiet", "--bare", str(many.repositories["docs"]), "mirror.git")
     (data / "copies").symlink_to(tmp_path)
     many.write(site=SITE)
-    with pytest.raises(JobServerError, match="its jobs are the project docs's, which is not served"):
+    with pytest.raises(JobServerError, match="of a project docs, which is not served"):
         await JobServer(many.settings()).start()
     with contextlib.closing(sqlite3.connect(data / "jobs.sqlite3")) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (7,), "1.0.0 can still read it"

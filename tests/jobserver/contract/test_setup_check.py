@@ -91,7 +91,7 @@ def _contents(data: Path) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("make", "settings", "words"),
     [
-        (_of_1_0_0, {"project_id": "site"}, "its jobs are the project docs's, which is not served: name it so"),
+        (_of_1_0_0, {"project_id": "site"}, "of a project docs, which is not served: set PAGEHAND_"),
         (partial(_of_1_0_0, steps=6), {}, "before 1.0: start the last version before 1.0 with it first"),
         (_of_a_newer_version, {}, "of a newer version of Pagehand. Install that version, or restore a backup"),
         (lambda data: (data / "jobs" / "1").mkdir(parents=True), {}, "is missing: restore it"),
