@@ -275,8 +275,8 @@ def _done(deed: Deed | None, task: EditTask, pages: Pages, typos: Mapping[str, s
         if not change.after:
             result = EditResult(reason=change.told(change.nothing, pages.unread))
         elif task.mode is Mode.PLAN:
-            named = tuple(_proposed(path, change.reasons.get(path)) for path in change.after)
-            result = EditResult(proposal=change.told(change.plan, pages.unread), proposed_pages=named)
+            named = [ProposedPage(path=printable(str(path)), reason=change.reasons.get(path)) for path in change.after]
+            result = EditResult(proposal=change.told(change.plan, pages.unread), proposed_pages=tuple(named))
         else:
             if not isinstance(deed, Undo):
                 journal.note(pages, change.after)
@@ -330,10 +330,6 @@ def _adding(pages: Pages, deed: AddPage) -> _Change:
     after = {path: f"{heading}\n\n{deed.text}\n"} if pages.is_free(path) else {}
     words = f"Add the page `{shown}`.", f"Added the page `{shown}`.", f"There is a page `{shown}` already."
     return _Change(*words, after, is_counted=False)
-
-
-def _proposed(path: PurePosixPath, reason: str | None) -> ProposedPage:
-    return ProposedPage(path=printable(str(path)), reason=reason)
 
 
 def _found(question: str, pages: Pages) -> EditResult:

@@ -10,7 +10,7 @@ from pydantic_settings import SettingsConfigDict
 
 from bot.jobserver.settings.sandbox import MachineSettings
 from bot.jobserver.settings.values import PREFIX, DurationOrNone, Names
-from bot.queue.engine import passwords_in, sqlite_path
+from bot.queue.engine import sqlite_path
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
 
@@ -86,8 +86,3 @@ class ProcessSettings(MachineSettings):
         None,
         description="a TOML file with several projects; without one, the settings are those of one",
     )
-
-    @property
-    def passwords(self) -> tuple[str, ...]:
-        """Those in the database's URL."""
-        return tuple(passwords_in(self.database_url.get_secret_value())) if self.database_url else ()

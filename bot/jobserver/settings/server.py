@@ -36,6 +36,7 @@ from bot.jobserver.settings.values import (
     is_branch_name,
     repository_protocol,
 )
+from bot.queue.engine import passwords_in
 from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret, secret_text
 from bot.runtime.secrets.masking import RULE_NAMES
 from bot.runtime.settings import Settings
@@ -334,7 +335,8 @@ class JobServerSettings(
     @property
     def fixed_secrets(self) -> tuple[str, ...]:
         """Every other value that no log may show."""
-        return (*self.github_secrets, *self.passwords)
+        url = self.database_url
+        return (*self.github_secrets, *(passwords_in(url.get_secret_value()) if url else ()))
 
     @property
     def runs_programs(self) -> bool:
