@@ -15,10 +15,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
-from pydantic import SecretStr
-
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.queue.engine import passwords_in
 from bot.runtime.secrets.assignments import secret_word
 from bot.runtime.secrets.masking import SecretMasker, find
 from bot.runtime.secrets.plausibility import is_code, reads_as_placeholder
@@ -149,7 +146,7 @@ class KnownValues:
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
         self._rotating = settings.rotating_secrets
         self._others = others
-        self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
+        self._fixed = frozenset(settings.fixed_secrets) | frozenset(_of_home(settings.agent_home))
         self._secrets = OwnSecrets(())
         self._read_at = -_READ_AGAIN_S
 
@@ -166,7 +163,7 @@ class KnownValues:
             if name.endswith(_FILE) and _IS_KEY.search(name.removesuffix(_FILE)):
                 yield from _key_of_file(Path(value))
             elif name.startswith(PREFIX):
-                continue  # `_of_settings` has the secret ones
+                continue  # the settings have the secret ones
             elif (_IS_KEY.search(name) or (name in self._named and secret_word(name))) and not is_code(value):
                 yield value.strip()
             else:
@@ -175,14 +172,6 @@ class KnownValues:
 
 def _counts(value: str) -> bool:
     return len(value) >= SHORTEST and not reads_as_placeholder(value)
-
-
-def _of_settings(settings: JobServerSettings) -> Iterator[str]:
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if isinstance(value, SecretStr):
-            yield value.get_secret_value()
-            yield from passwords_in(value.get_secret_value())
 
 
 def _of_home(home: Path | None) -> Iterator[str]:

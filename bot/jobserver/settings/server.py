@@ -334,9 +334,10 @@ class JobServerSettings(
 
     @property
     def fixed_secrets(self) -> tuple[str, ...]:
-        """Every other value that no log may show."""
-        url = self.database_url
-        return (*self.github_secrets, *(passwords_in(url.get_secret_value()) if url else ()))
+        """Every other value that no log may show, and no change may hold."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        texts = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        return (*texts, *(password for text in texts for password in passwords_in(text)))
 
     @property
     def runs_programs(self) -> bool:
