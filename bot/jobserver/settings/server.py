@@ -329,14 +329,12 @@ class JobServerSettings(
     @property
     def rotating_secrets(self) -> tuple[Rotating[Any], ...]:
         """Every secret that can be replaced while the server runs."""
-        given = (self.api_key, self.reviewers, self.metrics_token, self.model_key, self.session_key)
-        return tuple(secret for secret in given if secret is not None)
+        return tuple(value for value in vars(self).values() if isinstance(value, Rotating))
 
     @property
     def fixed_secrets(self) -> tuple[str, ...]:
         """Every other value that no log may show, and no change may hold."""
-        values = (getattr(self, name) for name in type(self).model_fields)
-        texts = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        texts = [value.get_secret_value() for value in vars(self).values() if isinstance(value, SecretStr)]
         return (*texts, *(password for text in texts for password in passwords_in(text)))
 
     @property
