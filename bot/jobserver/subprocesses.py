@@ -16,6 +16,8 @@ from bot.runtime.tasks import watched
 
 _GRACE_S = 4.0
 """Time between SIGTERM and SIGKILL."""
+_REAP_S = 5.0
+"""Time after SIGKILL: the kernel keeps a process whose file system is away, and that is not waited for."""
 _DRAIN_S = 1.0
 """Time to read the remaining output after the process has ended."""
 _CHUNK = 65_536
@@ -174,7 +176,8 @@ async def end(process: asyncio.subprocess.Process, grace: float = _GRACE_S) -> N
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), grace)
     _signal_group(process.pid, signal.SIGKILL)
-    await process.wait()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _REAP_S)
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

@@ -1,10 +1,13 @@
-"""An editor program's input and environment, and which output is its answer."""
+"""An editor program's input and environment, which output is its answer, and its end."""
+
+import asyncio
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from bot.jobserver import subprocesses
 from bot.jobserver.editors.command import ANSWER_CHARACTERS, answer_of, as_data, passed_variables
 from bot.jobserver.editors.interface import with_conversation
 from bot.jobserver.settings import PREFIX, JobServerSettings
@@ -73,3 +76,15 @@ def test_the_repeated_conversation_is_bounded() -> None:
 
 def test_a_first_prompt_is_sent_alone() -> None:
     assert with_conversation("go", []) == "go"
+
+
+async def test_what_the_kernel_keeps_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    monkeypatch.setattr(subprocesses, "_signal_group", lambda *_: None)  # as if nothing could end it
+    monkeypatch.setattr(subprocesses, "_REAP_S", 0.05)
+    try:
+        async with asyncio.timeout(10):
+            await subprocesses.end(process, 0.05)
+    finally:
+        process.kill()
+        await process.wait()
