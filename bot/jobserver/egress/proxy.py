@@ -39,7 +39,6 @@ _LOOK_UP_S = 3.0
 """Time limit of a lookup before the request goes to an upstream proxy."""
 _IDLE_S = 300.0
 """Time limit without a byte in either direction."""
-_CHUNK = 2**16
 _LOOKUP_THREADS = ThreadPoolExecutor(8, thread_name_prefix="look-up")
 """Own threads, so that slow lookups block nothing else."""
 _ONLY_CONNECT = "This proxy supports only CONNECT requests for listed hosts."
@@ -153,7 +152,7 @@ class ConnectProxy:
             task.add_done_callback(connections.discard)
             await asyncio.wait({task})
 
-        server = await asyncio.start_unix_server(answer, path, limit=_CHUNK)
+        server = await asyncio.start_unix_server(answer, path)
         try:
             yield
         finally:
@@ -211,7 +210,7 @@ class ConnectProxy:
             raise _Refusal(403, "This is Pagehand's own server.", host.name, host.port)
         for address in addresses[:MOST_ADDRESSES]:
             with contextlib.suppress(OSError):
-                return await asyncio.open_connection(address, host.port, limit=_CHUNK)
+                return await asyncio.open_connection(address, host.port)
         raise OSError("none of its addresses responds")
 
     async def _through(self, upstream: str, host: AllowedHost) -> Streams:
@@ -222,7 +221,7 @@ class ConnectProxy:
                 known = await self.resolve(host.name, host.port)
         if not all(map(is_public, known)):
             raise _Refusal(403, _NOT_PUBLIC, host.name, host.port)
-        return await connect_through(upstream, host.name, host.port, limit=_CHUNK)
+        return await connect_through(upstream, host.name, host.port)
 
 
 async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:

@@ -24,8 +24,8 @@ class UpstreamProxyError(Exception):
         self.status = status
 
 
-async def connect_through(address: str, name: str, port: int, *, limit: int) -> Streams:
-    """Returns a connection to a host through a proxy; `limit` is the size of the read buffer.
+async def connect_through(address: str, name: str, port: int) -> Streams:
+    """Returns a connection to a host through a proxy.
 
     The proxy's `address` is `http://host:port` or `https://host:port`, optionally with a user name and password.
 
@@ -41,7 +41,7 @@ async def connect_through(address: str, name: str, port: int, *, limit: int) -> 
     request = h11.Connection(h11.CLIENT).send(h11.Request(method="CONNECT", target=target, headers=headers))
     tls = _tls() if parts.scheme == "https" else None
     reader, writer = await asyncio.open_connection(
-        parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme], limit=limit, ssl=tls
+        parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme], ssl=tls
     )
     try:
         writer.write(request or b"")
