@@ -43,15 +43,14 @@ def system_calls(machine: str) -> dict[int, tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _Instruction:
-    """`yes` and `no` are the numbers of instructions to skip."""
+    """`yes`: how many instructions are skipped if a comparison holds."""
 
     code: int
     value: int
     yes: int = 0
-    no: int = 0
 
     def __bytes__(self) -> bytes:
-        return struct.pack("<HBBI", self.code, self.yes, self.no, self.value)
+        return struct.pack("<HBBI", self.code, self.yes, 0, self.value)
 
 
 _Block = tuple[_Instruction, ...]
