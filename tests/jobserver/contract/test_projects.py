@@ -183,6 +183,7 @@ async def test_addresses_without_a_project_lead_to_its_page(two: ManyProjects) -
     assert (await two.press("/pulls/9", "check", ADA, **form)).status_code == 404
     several = await two.client.get(f"{two.url}/pulls")
     assert (several.status_code, "several projects" in several.text) == (404, True)
+    assert "All pull requests" not in several.text, "a link that leads back to this page"
     two.write(docs=DOCS)
     await until(lambda: serves(two, "docs"))
     assert (await two.client.get(f"{two.url}/pulls")).headers["Location"] == "/docs/pulls"
