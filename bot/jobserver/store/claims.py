@@ -4,25 +4,12 @@ A worker holds what it claimed until its lease ends, or longer if nobody else wa
 again: another attempt. Each write of a run asks first, once the job's row is locked, as the claim does.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    RowMapping,
-    Select,
-    Text,
-    column,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-    values,
-)
+from sqlalchemy import Boolean, RowMapping, Select, Text, bindparam, column, exists, func, or_, select, update, values
 
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import LeaseLostError
@@ -38,6 +25,32 @@ PREFERENCE = timedelta(seconds=3)
 
 _OF_JOB = jobs.c["branch", "session", "home", "partial_commit", "partial_file", "proposal", "proposal_tree"]
 """What an instruction needs of its job."""
+_SAME = instructions.alias("same")
+_FIRST_OF_JOB = select(func.min(_SAME.c.number)).where(_SAME.c.job_id == instructions.c.job_id, WAITING)
+_IS_THERE = exists().where(workers.c.place == jobs.c.place, workers.c.seen_at > bindparam("seen"))
+_IS_FREE = (WAITING, is_free(instructions, bindparam("now")))
+_MAY_BEGIN = (
+    select(*instructions.c["number", "job_id", "claimed_by"])
+    .join(jobs)
+    .where(
+        *_IS_FREE,
+        instructions.c.number == _FIRST_OF_JOB.scalar_subquery(),
+        or_(jobs.c.place == bindparam("place"), instructions.c.created_at <= bindparam("waited"), ~_IS_THERE),
+    )
+    .order_by(instructions.c.number)
+    .limit(1)
+)
+"""Selects the first instruction, of all projects, that a worker may claim."""
+_OF_PROJECT = instructions.c.project_id == bindparam("project")
+IS_IT = instructions.c.number == bindparam("instruction")
+# Asked once more: only now, with the job locked, nobody else can change it.
+_CLAIM = update(instructions).where(IS_IT, *_IS_FREE).values(state="running", attempts=instructions.c.attempts + 1)
+_WAS_BEGUN = or_(instructions.c.attempts > 1, bindparam("was_claimed", type_=Boolean))
+_CLAIMED = select(instructions, *_OF_JOB, _WAS_BEGUN.label("was_begun")).join(jobs).where(IS_IT)
+IS_RUNNING = (instructions.c.state == "running", instructions.c.claimed_by == bindparam("worker"))
+HELD = (IS_IT, *IS_RUNNING, instructions.c.attempts == bindparam("attempt"))
+"""The conditions that an instruction runs under a claim, with the parameters of `claim_of`."""
+_HELD = select(instructions.c.number).where(*HELD)
 
 
 @dataclass(frozen=True)
@@ -63,24 +76,20 @@ async def claim_first(session: Session, worker: Worker, wanted: Wanted) -> RowMa
     """Claims the first instruction of a job, of the project that has the fewest running: the one that has waited for
     longest. Returns its row with what it needs of its job, and whether it was begun before; the job is locked.
     """
-    may_begin = _may_begin(session, worker, wanted)
-    for project in await _in_turn(session, wanted, may_begin):
-        first = may_begin.where(instructions.c.project_id == project).with_for_update(of=jobs, skip_locked=True)
-        while found := await session.first(first):
-            # Asked twice: only now nobody else can change the job.
-            is_still = (WAITING, is_free(instructions, session.time()))
-            claiming = update(instructions).where(instructions.c.number == found["number"], *is_still)
-            claim: dict[str, Any] = {"state": "running", "attempts": instructions.c.attempts + 1}
-            claim |= {"claimed_by": worker.name, "claimed_until": session.time(ago=-LEASE)}
-            if (await session.execute(claiming.values(claim))).rowcount:
+    times = {"now": session.time(), "seen": session.time(ago=LEASE), "waited": session.time(ago=PREFERENCE)}
+    may_begin, asked = _may_begin(wanted), times | {"place": worker.place}
+    first = may_begin.where(_OF_PROJECT).with_for_update(of=jobs, skip_locked=True)
+    for project in await _in_turn(session, wanted, may_begin, asked):
+        while found := await session.first(first, **asked, project=project):
+            claim = {"claimed_by": worker.name, "claimed_until": session.time(ago=-LEASE), "now": times["now"]}
+            if (await session.execute(_CLAIM, claim | {"instruction": found["number"]})).rowcount:
                 await change_job(session, found["job_id"], place=worker.place)
-                was_begun = or_(instructions.c.attempts > 1, literal(found["claimed_by"] is not None))
-                claimed = select(instructions, *_OF_JOB, was_begun.label("was_begun")).join(jobs)
-                return await session.first(claimed.where(instructions.c.number == found["number"]))
+                was_claimed = found["claimed_by"] is not None
+                return await session.first(_CLAIMED, instruction=found["number"], was_claimed=was_claimed)
     return None
 
 
-async def _in_turn(session: Session, wanted: Wanted, may_begin: Select[Any]) -> list[str]:
+async def _in_turn(session: Session, wanted: Wanted, may_begin: Select[Any], asked: Mapping[str, str]) -> list[str]:
     """Returns the projects that have something to begin. Each is looked up by index: the rest may be long."""
     if len(wanted.projects) <= 1:
         return list(wanted.projects)
@@ -90,43 +99,26 @@ async def _in_turn(session: Session, wanted: Wanted, may_begin: Select[Any]) -> 
     is_running = (WAITING, instructions.c.state == "running", instructions.c.claimed_until > session.time())
     running = select(func.count()).where(is_its, *is_running).scalar_subquery().label("running")
     first = may_begin.with_only_columns(instructions.c.number).where(is_its).scalar_subquery().label("first")
-    rows = await session.rows(select(projects.c.name, running, first))
+    rows = await session.rows(select(projects.c.name, running, first), **asked)
     found = [row for row in rows if row["first"] is not None]
     return [row["name"] for row in sorted(found, key=lambda row: (row["running"], row["first"]))]
 
 
-def _may_begin(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
-    """Selects the first instruction, of all projects, that the worker may claim."""
-    same = instructions.alias("same")
-    first_of_job = select(func.min(same.c.number)).where(same.c.job_id == instructions.c.job_id, WAITING)
-    has_waited = instructions.c.created_at <= session.time(ago=PREFERENCE)
-    is_there = exists().where(workers.c.place == jobs.c.place, workers.c.seen_at > session.time(ago=LEASE))
-    first = (
-        select(*instructions.c["number", "job_id", "claimed_by"])
-        .join(jobs)
-        .where(
-            WAITING,
-            is_free(instructions, session.time()),
-            instructions.c.number == first_of_job.scalar_subquery(),
-            or_(jobs.c.place == worker.place, has_waited, ~is_there),
-        )
-    )
+def _may_begin(wanted: Wanted) -> Select[Any]:
+    first = _MAY_BEGIN
     if wanted.besides:  # an empty list would be a table to scan
         first = first.where(instructions.c.number.not_in(wanted.besides))
-    if not wanted.suspects:
-        first = first.where(instructions.c.attempts == 0)
-    return first.order_by(instructions.c.number).limit(1)
+    return first if wanted.suspects else first.where(instructions.c.attempts == 0)
 
 
-def held(instruction: Instruction) -> tuple[ColumnElement[bool], ...]:
-    """Returns the conditions that an instruction runs under this very claim."""
-    fence = (instructions.c.claimed_by == instruction.worker, instructions.c.attempts == instruction.attempts)
-    return instructions.c.number == instruction.number, instructions.c.state == "running", *fence
+def claim_of(instruction: Instruction) -> dict[str, Any]:
+    """Returns the parameters of `HELD` for the very claim under which an instruction runs."""
+    return {"instruction": instruction.number, "worker": instruction.worker, "attempt": instruction.attempts}
 
 
 async def lock_held(session: Session, instruction: Instruction) -> JobDetails:
     """Locks the job of an instruction, and returns its details. Raises LeaseLostError if it is another's now."""
     details = await read_details(session, instruction.job_id)
-    if await session.first(select(instructions.c.number).where(*held(instruction))) is None:
+    if await session.first(_HELD, **claim_of(instruction)) is None:
         raise LeaseLostError
     return details

@@ -68,9 +68,9 @@ class Session(OpenTransaction):
         if self.dialect == "postgresql":
             await self.execute(select(func.pg_advisory_xact_lock(key, func.hashtext(of))))
 
-    async def first(self, statement: Select[Any]) -> RowMapping | None:
+    async def first(self, statement: Select[Any], **values: object) -> RowMapping | None:
         """Returns the first row that a statement finds."""
-        return (await self.execute(statement)).mappings().first()
+        return (await self.execute(statement, values)).mappings().first()
 
 
 class Database:
@@ -120,9 +120,9 @@ class Database:
         """Runs one statement as a transaction; returns how many rows it changed."""
         return (await self.transact(lambda session: session.execute(statement, values))).rowcount
 
-    async def rows(self, statement: Select[Any]) -> list[RowMapping]:
+    async def rows(self, statement: Select[Any], **values: object) -> list[RowMapping]:
         """Returns the rows that one statement finds, which is a transaction of its own."""
-        return list(await self.transact(lambda session: session.rows(statement)))
+        return list(await self.transact(lambda session: session.rows(statement, **values)))
 
     async def listen(self, heard: Callable[[str], None]) -> None:
         """Calls `heard` with the id of each job that has news, as far as PostgreSQL tells. It may end early."""

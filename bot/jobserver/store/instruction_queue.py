@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import RowMapping, Update, and_, case, delete, exists, func, or_, select, update
+from sqlalchemy import RowMapping, bindparam, case, delete, exists, func, or_, select, update
 
 from bot.jobapi.models import JobDetails, Mode, Proposal, Status
-from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.store.claims import LEASE, Wanted, Worker, claim_first, held, lock_held
+from bot.jobserver.errors import BudgetUsedUpError, LeaseLostError
+from bot.jobserver.store.claims import HELD, IS_IT, IS_RUNNING, LEASE, Wanted, Worker, claim_first, claim_of, lock_held
 from bot.jobserver.store.database import Database, Session, as_text, transaction
 from bot.jobserver.store.files import drop_files, keep_file
 from bot.jobserver.store.plans import record_proposal
@@ -61,6 +61,31 @@ _LONGEST_ANSWER = 4000
 """Characters of an answer that are stored for the conversation."""
 _FORGOTTEN = timedelta(hours=1)
 _ANNOUNCE = replacing(workers, "name", "projects", "seen_at")
+_WATCHED = (instructions.c.number.in_(bindparam("numbers", expanding=True)), *IS_RUNNING)
+_RENEW, _RENEW_ALL = update(instructions).where(*HELD), update(instructions).where(*_WATCHED)
+_MESSAGE = instructions.alias("message")
+_NEWEST = select(func.max(_MESSAGE.c.number)).where(_MESSAGE.c.job_id == instructions.c.job_id).scalar_subquery()
+_IS_STOPPED = instructions.c.stop_reason.is_not(None).label("is_stopped")
+_WATCH = select(instructions.c.number, _IS_STOPPED, _NEWEST.label("newest")).where(*_WATCHED)
+_CHANGE = update(instructions).where(IS_IT)
+_OF_JOB, _NEWEST_FIRST = instructions.c.job_id == bindparam("job"), instructions.c.number.desc()
+_CONVERSATION = (
+    select(instructions.c.prompt, instructions.c.answer, WORDS)
+    .where(_OF_JOB, instructions.c.number < bindparam("instruction"))
+    .order_by(_NEWEST_FIRST)
+    .limit(_LONGEST_CONVERSATION)
+)
+_MIMETYPE = func.coalesce(attachments.c.mimetype, uploads.c.mimetype).label("mimetype")
+_ATTACHMENTS = (
+    select(*attachments.c["upload_id", "name", "instruction"], *uploads.c["size", "file"], _MIMETYPE)
+    .select_from(instructions.join(attachments).join(uploads))
+    .where(_OF_JOB, instructions.c.number <= bindparam("instruction"))
+    .order_by(_NEWEST_FIRST, attachments.c.position.desc())
+    .limit(_MOST_ATTACHMENTS)
+)
+_TOKENS = (jobs.c.tokens_sent + jobs.c.tokens_answered).label("tokens")
+_IS_REPLY = (jobs.c.asked_at < instructions.c.created_at).label("is_reply")
+_SPENT_SINCE = select(_TOKENS, jobs.c.tokens_agreed, WORDS, _IS_REPLY).join(instructions).where(IS_IT)
 _ADD_SPENDING = upserting(spending, lambda new: {"tokens": spending.c.tokens + new.tokens})
 
 
@@ -107,9 +132,7 @@ class InstructionQueue:
         row = await claim_first(session, worker, wanted)
         if row is None:
             return None
-        if not row["was_begun"]:
-            await forget_last_words(session, row["job_id"])
-        details = await read_details(session, row["job_id"])
+        details = await (read_details if row["was_begun"] else forget_last_words)(session, row["job_id"])
         taken = _from_row(row, details, await _conversation(session, row["job_id"], row["number"]))
         return replace(taken, attachments=await _attachments_until(session, row["job_id"], row["number"]))
 
@@ -135,23 +158,18 @@ class InstructionQueue:
         self, session: Session, worker: str, numbers: Collection[int], *, renew: bool
     ) -> dict[int, HeldInstruction]:
         """Returns those of these instructions that the worker still holds, whose leases it may renew."""
-        ours = and_(
-            instructions.c.number.in_(numbers), instructions.c.claimed_by == worker, instructions.c.state == "running"
-        )
+        ours = {"numbers": list(numbers), "worker": worker}
         if renew:
-            await session.execute(update(instructions).where(ours).values(claimed_until=session.time(ago=-LEASE)))
-        message = instructions.alias("message")
-        newest = select(func.max(message.c.number)).where(message.c.job_id == instructions.c.job_id).scalar_subquery()
-        is_stopped = instructions.c.stop_reason.is_not(None).label("is_stopped")
-        rows = await session.rows(select(instructions.c.number, is_stopped, newest.label("newest")).where(ours))
+            await session.execute(_RENEW_ALL, ours | {"claimed_until": session.time(ago=-LEASE)})
+        rows = await session.rows(_WATCH, **ours)
         return {row["number"]: HeldInstruction(row["is_stopped"], row["newest"]) for row in rows}
 
     @transaction
     async def renew(self, session: Session, instruction: Instruction) -> None:
         """Renews a lease. Raises LeaseLostError, as every write of a run does whose lease has become another's."""
-        await lock_held(session, instruction)
-        renewed = {"claimed_until": session.time(ago=-LEASE)}
-        await session.execute(update(instructions).where(*held(instruction)).values(renewed))
+        renewed = claim_of(instruction) | {"claimed_until": session.time(ago=-LEASE)}
+        if not (await session.execute(_RENEW, renewed)).rowcount:
+            raise LeaseLostError
 
     @transaction
     async def release(self, session: Session, worker: str, number: int | None = None) -> None:
@@ -190,10 +208,7 @@ class InstructionQueue:
 
         A message sent after the question lets the job continue, unless it says no; earlier usage no longer counts.
         """
-        tokens = (jobs.c.tokens_sent + jobs.c.tokens_answered).label("tokens")
-        is_reply = (jobs.c.asked_at < instructions.c.created_at).label("is_reply")
-        found = select(tokens, jobs.c.tokens_agreed, WORDS, is_reply).join(instructions)
-        row = await session.first(found.where(instructions.c.number == instruction.number))
+        row = await session.first(_SPENT_SINCE, instruction=instruction.number)
         if row is None:
             return 0
         if not row["is_reply"] or says_no(row["words"]):
@@ -207,7 +222,8 @@ class InstructionQueue:
         """Records that a person was asked, and drops a session that has not received the instruction."""
         await lock_held(session, instruction)
         if error.question:
-            await change_job(session, instruction.job_id, asked_at=func.coalesce(jobs.c.asked_at, session.time()))
+            asking = update(jobs).where(jobs.c.id == instruction.job_id, jobs.c.asked_at.is_(None))
+            await session.execute(asking.values(asked_at=session.time()))
         if not error.was_heard:
             await change_job(session, instruction.job_id, session=None)
 
@@ -282,7 +298,7 @@ class InstructionQueue:
     async def record_pushed(self, session: Session, instruction: Instruction, commit: str) -> None:
         """Records an instruction's commit; from then on it is not executed again."""
         await lock_held(session, instruction)
-        await session.execute(_row_of(instruction).values(commit_id=commit))
+        await session.execute(_CHANGE, {"instruction": instruction.number, "commit_id": commit})
 
     @transaction
     async def record_partial(
@@ -318,7 +334,7 @@ class InstructionQueue:
         await lock_held(session, instruction)
         number = instructions.c.number == instruction.number
         await drop_files(session, files.c.id.in_(select(instructions.c.log).where(number)))
-        await session.execute(_row_of(instruction).values(log=file_id))
+        await session.execute(_CHANGE, {"instruction": instruction.number, "log": file_id})
         await keep_file(session, file_id)
 
     @transaction
@@ -336,31 +352,25 @@ class InstructionQueue:
         plan = said.proposal.text if said.proposal else ""
         words = (said.summary, plan, said.question, reason and f"({reason})")
         answer = "\n\n".join(dict.fromkeys(filter(None, words)))  # a plan may be the answer, too
-        await session.execute(_row_of(instruction).values(state=state, answer=answer[:_LONGEST_ANSWER]))
+        end = {"instruction": instruction.number, "state": state, "answer": answer[:_LONGEST_ANSWER]}
+        await session.execute(_CHANGE, end)
         news = {"failure": ended.failure} if ended.failure else {}
         if ended.pr_link is not None:
             news |= {"pr_link": ended.pr_link, "pr_branch": instruction.branch}
-        await change_job(session, job_id, open_question=None, **news)
+        await write_details(session, job_id, _final_details(known, ended.details), open_question=None, **news)
         if state == "done" and instruction.mode is Mode.EDIT:
             await forget_partial_work(session, job_id)
-        await write_details(session, job_id, _final_details(known, ended.details))
         replies = update(instructions).where(instructions.c.answers == instruction.number)
         is_queued = instructions.c.state == "queued"
         await session.execute(replies.values(answers=None, state=case((is_queued, "done"), else_=instructions.c.state)))
-        end = await end_if_idle(session, job_id)
+        status = await end_if_idle(session, job_id)
         # What was written in the meantime revises it, and what failed before is told first.
-        if said.proposal and end is Status.COMPLETED and state == "done":
+        if said.proposal and status is Status.COMPLETED and state == "done":
             await record_proposal(session, job_id, said.proposal, proposal_tree=outcome.tree)
 
 
-def _row_of(instruction: Instruction) -> Update:
-    return update(instructions).where(instructions.c.number == instruction.number)
-
-
 async def _conversation(session: Session, job_id: str, number: int) -> tuple[EarlierInstruction, ...]:
-    earlier = (instructions.c.job_id == job_id, instructions.c.number < number)
-    newest = select(instructions.c.prompt, instructions.c.answer, WORDS).where(*earlier)
-    rows = await session.rows(newest.order_by(instructions.c.number.desc()).limit(_LONGEST_CONVERSATION))
+    rows = await session.rows(_CONVERSATION, job=job_id, instruction=number)
     return tuple(EarlierInstruction(row["prompt"], row["answer"], row["words"]) for row in reversed(rows))
 
 
@@ -431,10 +441,5 @@ async def _read_spent(session: Session, job_id: str) -> Spent:
 
 async def _attachments_until(session: Session, job_id: str, number: int) -> tuple[Attachment, ...]:
     """Returns the files of a job's instructions up to this one, oldest first."""
-    mimetype = func.coalesce(attachments.c.mimetype, uploads.c.mimetype).label("mimetype")
-    found = select(*attachments.c["upload_id", "name", "instruction"], *uploads.c["size", "file"], mimetype)
-    files = found.select_from(instructions.join(attachments).join(uploads))
-    up_to_now = files.where(instructions.c.job_id == job_id, instructions.c.number <= number)
-    newest_first = up_to_now.order_by(instructions.c.number.desc(), attachments.c.position.desc())
-    rows = await session.rows(newest_first.limit(_MOST_ATTACHMENTS))
+    rows = await session.rows(_ATTACHMENTS, job=job_id, instruction=number)
     return tuple(Attachment(**row) for row in reversed(rows))

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, tuple_, update
 
 from bot.jobapi.models import AgentJob, AttachedFile, ProposalState, Requester, Status
 from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
@@ -35,6 +35,7 @@ _BRANCH_RETRY_PERIOD = timedelta(days=7)
 _SUBMITTING = 8_210
 """The first key of PostgreSQL's advisory locks for requests; the second is the project."""
 _ADD_BRANCH = adding(old_branches)
+_CHOOSE = update(jobs).where(jobs.c.id == bindparam("job_id")).returning(jobs)
 
 
 class JobStore:
@@ -78,9 +79,9 @@ class JobStore:
                 await supersede(session, known_job)
             await _reactivate_job(session, job_id)
         await _queue_instruction(session, self._project_id, request, job_id)
-        await records.change_job(session, job_id, mode=request.mode, model=request.model or template.model)
         await _tell_workers(session, job_id)
-        job = await records.read_job(session, self._project_id, job_id)
+        chosen = {"job_id": job_id, "mode": request.mode, "model": request.model or template.model}
+        job = records.job_from_row((await session.execute(_CHOOSE, chosen)).mappings().one())
         await _keep_answer(session, self._project_id, request, job)
         return job
 
@@ -211,7 +212,7 @@ async def _kept_answer(session: Session, project_id: str, request: records.Promp
 async def _keep_answer(session: Session, project_id: str, request: records.PromptRequest, job: AgentJob) -> None:
     values = {"key": request.idempotency_key, "project_id": project_id, "fingerprint": request.fingerprint}
     kept = {"answer": job.model_dump_json(), "created_at": session.time(), "job_id": job.id}
-    await session.execute(insert(answers).values(values | kept))
+    await session.execute(insert(answers), values | kept)
 
 
 async def _check_uploaded(session: Session, project_id: str, files: Sequence[AttachedFile]) -> None:
@@ -227,7 +228,7 @@ async def _check_uploaded(session: Session, project_id: str, files: Sequence[Att
 async def _insert_job(session: Session, project_id: str, template: records.JobTemplate) -> str:
     job_id = secrets.token_hex(8)
     values = {"id": job_id, "project_id": project_id, "status": Status.ACTIVE, "branch": records.branch_name(job_id, 1)}
-    await session.execute(insert(jobs).values(values | vars(template) | {"created_at": session.time()}))
+    await session.execute(insert(jobs), values | vars(template) | {"created_at": session.time()})
     return job_id
 
 
@@ -244,8 +245,8 @@ async def _queue_instruction(session: Session, project_id: str, request: records
     values = {"project_id": project_id, "job_id": job_id, "state": "queued", "created_at": session.time()}
     values |= {name: getattr(request, name) for name in ("prompt", "request_id", "words", "mode", "model", "effort")}
     more = {"accepts": request.proposal or None, **records.requester_values(request.requester)}
-    queued = insert(instructions).values(values | more)
-    number = (await session.execute(queued.returning(instructions.c.number))).scalar_one()
+    queued = insert(instructions).returning(instructions.c.number)
+    number = (await session.execute(queued, values | more)).scalar_one()
     if request.files:
         files = [
             {

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, RowMapping, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, RowMapping, bindparam, delete, insert, select, update
 
 from bot.jobapi.models import CheckResult, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.errors import JobServerError
@@ -14,7 +13,6 @@ from bot.jobserver.store.database import Database, Session, transaction
 from bot.jobserver.store.records import (
     Instruction,
     PendingProposal,
-    change_job,
     read_details,
     requester_from_row,
     requester_values,
@@ -22,6 +20,7 @@ from bot.jobserver.store.records import (
 )
 from bot.jobserver.store.tables import jobs, proposals
 
+_OF_JOB = select(proposals).where(proposals.c.job_id == bindparam("job"))
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20
 _LONGEST_DESCRIPTION = 200_000
@@ -60,8 +59,8 @@ class ProposalStore:
             values |= requester_values(instruction.requester)
             values |= {"job_id": instruction.job_id, "branch": instruction.branch, "extras": extras}
             values |= {"title": title, "description": description}
-            await session.execute(insert(proposals).values(values))
-        [row] = await session.rows(_of(instruction.job_id))
+            await session.execute(insert(proposals), values)
+        [row] = await session.rows(_OF_JOB, job=instruction.job_id)
         return _from_row(row)
 
     @transaction
@@ -91,9 +90,9 @@ class ProposalStore:
         self, session: Session, pending: PendingProposal, reported: PullRequestDetails, link: str
     ) -> PullRequestDetails:
         """Records the pull request."""
-        await change_job(session, pending.job_id, pr_link=link, pr_branch=pending.branch)
+        details = await _record_details(session, pending, reported, pr_link=link, pr_branch=pending.branch)
         await _delete(session, pending)
-        return await _record_details(session, pending, reported)
+        return details
 
     @transaction
     async def record_refused(
@@ -131,12 +130,8 @@ class ProposalStore:
             await write_details(session, pending.job_id, details.model_copy(update={"pull_request": None}))
 
 
-def _of(job_id: str) -> Select[Any]:
-    return select(proposals).where(proposals.c.job_id == job_id)
-
-
 async def _read(session: Session, job_id: str) -> PendingProposal | None:
-    row = await session.first(_of(job_id))
+    row = await session.first(_OF_JOB, job=job_id)
     return _from_row(row) if row else None
 
 
@@ -149,10 +144,10 @@ async def _delete(session: Session, pending: PendingProposal) -> None:
 
 
 async def _record_details(
-    session: Session, pending: PendingProposal, reported: PullRequestDetails
+    session: Session, pending: PendingProposal, reported: PullRequestDetails, **more: str
 ) -> PullRequestDetails:
     details = await read_details(session, pending.job_id)
-    await write_details(session, pending.job_id, details.model_copy(update={"pull_request": reported}))
+    await write_details(session, pending.job_id, details.model_copy(update={"pull_request": reported}), **more)
     return reported
 
 

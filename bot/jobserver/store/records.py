@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, RowMapping, case, exists, select, update
+from sqlalchemy import ColumnElement, RowMapping, bindparam, case, exists, select, update
 
 from bot.jobapi.models import (
     AgentJob,
@@ -32,6 +32,16 @@ from bot.jobserver.store.files import drop_files
 from bot.jobserver.store.tables import WAITING, files, instructions, jobs
 from bot.jobserver.usage import Spent
 
+_IS_JOB = jobs.c.id == bindparam("job_id")
+# Built once: to build a statement takes several times as long as SQLite needs to run it.
+_JOB = select(jobs).where(jobs.c.project_id == bindparam("project_id"), _IS_JOB)
+_LOCKED_JOB, _DETAILS = _JOB.with_for_update(), select(jobs.c.details).where(_IS_JOB).with_for_update()
+_CHANGE_JOB = update(jobs).where(_IS_JOB)
+_END = (
+    _CHANGE_JOB.where(jobs.c.status == Status.ACTIVE, ~exists().where(instructions.c.job_id == jobs.c.id, WAITING))
+    .values(status=case((jobs.c.failure.is_(None), Status.COMPLETED), else_=Status.FAILED))
+    .returning(jobs.c.status)
+)
 _NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
 
 
@@ -346,32 +356,34 @@ def branch_name(job_id: str, number: int) -> str:
 
 async def read_job(session: Session, project_id: str, job_id: str, *, lock: bool = False) -> AgentJob:
     """Returns a job. Who changes a job locks its row first. Raises RequestRejectedError."""
-    found = select(jobs).where(jobs.c.project_id == project_id, jobs.c.id == job_id)
-    row = await session.first(found.with_for_update() if lock else found)
+    row = await session.first(_LOCKED_JOB if lock else _JOB, project_id=project_id, job_id=job_id)
     if row is None:
         raise RequestRejectedError("there is no such job in this project", 404)
     return job_from_row(row)
 
 
 async def change_job(session: Session, job_id: str, /, **values: object) -> None:
-    await session.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+    columns = {jobs.c[name].key: value for name, value in values.items()}  # any other name would be left out in silence
+    await session.execute(_CHANGE_JOB, columns | {"job_id": job_id})
 
 
 async def read_details(session: Session, job_id: str) -> JobDetails:
     """Returns the stored details, to be changed: this locks the job. Empty ones for a job that no longer exists."""
-    row = await session.first(select(jobs.c.details).where(jobs.c.id == job_id).with_for_update())
+    row = await session.first(_DETAILS, job_id=job_id)
     return JobDetails.model_validate_json(row["details"]) if row else JobDetails()
 
 
-async def write_details(session: Session, job_id: str, details: JobDetails) -> None:
-    await change_job(session, job_id, details=details.model_dump_json(exclude_defaults=True))
+async def write_details(session: Session, job_id: str, details: JobDetails, **more: object) -> None:
+    """Changes the job's details, and what else there is to change."""
+    await change_job(session, job_id, details=details.model_dump_json(exclude_defaults=True), **more)
 
 
-async def forget_last_words(session: Session, job_id: str) -> None:
-    """Clears what the previous instruction said and planned; the facts about the pull request remain true."""
+async def forget_last_words(session: Session, job_id: str) -> JobDetails:
+    """Clears what the previous instruction said and planned; returns the facts about the pull request, which remain."""
     known = await read_details(session, job_id)
-    facts = {name: getattr(known, name) for name in ("changes", "pictures", "pull_request", "revision")}
-    await write_details(session, job_id, JobDetails(**facts))
+    facts = JobDetails(**{name: getattr(known, name) for name in ("changes", "pictures", "pull_request", "revision")})
+    await write_details(session, job_id, facts)
+    return facts
 
 
 async def forget_partial_work(session: Session, job_id: str) -> None:
@@ -392,10 +404,7 @@ async def drop_file_of(session: Session, column: ColumnElement[str], job_id: str
 
 async def end_if_idle(session: Session, job_id: str) -> Status | None:
     """Ends a job that has nothing left in its queue; returns how it ended, None if it goes on."""
-    has_work = exists().where(instructions.c.job_id == job_id, WAITING)
-    ending = update(jobs).where(jobs.c.id == job_id, jobs.c.status == Status.ACTIVE, ~has_work)
-    end = case((jobs.c.failure.is_(None), Status.COMPLETED), else_=Status.FAILED)
-    ended = await session.execute(ending.values(status=end, finished_at=session.time()).returning(jobs.c.status))
+    ended = await session.execute(_END, {"job_id": job_id, "finished_at": session.time()})
     return next(map(Status, ended.scalars()), None)
 
 

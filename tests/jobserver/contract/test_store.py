@@ -13,12 +13,20 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, event, func, insert, select, text
+from sqlalchemy import Connection, RowMapping, event, func, insert, select, text, update
 from support.databases import engine_for
 from support.fakes.job_ports import FakePullRequests
 from support.worlds.jobserver_world import make_data_of_1_0_0
 
-from bot.jobapi.models import AttachedFile, JobDetails, PartialWork, PullRequestState, Requester, Status
+from bot.jobapi.models import (
+    AttachedFile,
+    JobDetails,
+    PartialWork,
+    PullRequestDetails,
+    PullRequestState,
+    Requester,
+    Status,
+)
 from bot.jobserver.errors import (
     BudgetUsedUpError,
     GitError,
@@ -30,12 +38,13 @@ from bot.jobserver.errors import (
 from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
 from bot.jobserver.store.claims import LEASE, PREFERENCE, Wanted, Worker
-from bot.jobserver.store.database import SCHEMA, Database, as_text
+from bot.jobserver.store.database import SCHEMA, Database, Session, as_text
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import BATCH_SIZE, JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import (
+    Choices,
     EarlierInstruction,
     Instruction,
     JobTemplate,
@@ -44,6 +53,7 @@ from bot.jobserver.store.records import (
     PromptRequest,
     Question,
     QueuedReply,
+    change_job,
 )
 from bot.jobserver.store.tables import answers, instructions, judgements, local_pull_requests, metadata, uploads
 from bot.jobserver.store.tables import jobs as table_of_jobs
@@ -411,6 +421,164 @@ async def test_who_lost_an_instruction_records_nothing(jobs: Jobs) -> None:
     await jobs.queue.finish(again, Outcome())
 
 
+async def begin_again(jobs: Jobs, lost: Instruction) -> None:
+    jobs.time += LEASE
+    await jobs.taken(lost.job_id)
+
+
+async def give_back(jobs: Jobs, lost: Instruction) -> None:
+    """That attempt does not count, so the next one has the same number."""
+    await jobs.queue.release("w", lost.number)
+    other = await jobs.queue.claim(Worker("other"), Wanted(["docs"]))
+    assert other is not None
+    assert (other.number, other.attempts) == (lost.number, lost.attempts)
+
+
+async def end(jobs: Jobs, lost: Instruction) -> None:
+    await jobs.queue.finish(lost, Outcome())
+
+
+@pytest.mark.promise("jobs once")
+@pytest.mark.parametrize("lose", [begin_again, give_back, end])
+async def test_a_claim_that_is_over_records_nothing_though_its_worker_holds_another(
+    jobs: Jobs, lose: Callable[[Jobs, Instruction], Awaitable[None]]
+) -> None:
+    lost = await jobs.taken((await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id)
+    held = await jobs.taken((await jobs.store.submit(PromptRequest("another"), TEMPLATE)).id)
+    assert (held.worker, held.attempts) == (lost.worker, lost.attempts)
+    await lose(jobs, lost)
+
+    async def recorded() -> list[list[RowMapping]]:
+        tables = (instructions.c.number, instructions), (table_of_jobs.c.id, table_of_jobs)
+        return [await jobs.database.rows(select(table).order_by(key)) for key, table in tables]
+
+    before = await recorded()
+    jobs.time += timedelta(seconds=1)
+    for write in WRITES:
+        with pytest.raises(LeaseLostError):
+            await write(jobs.queue, lost)
+    if lose is not begin_again:
+        assert await jobs.queue.watch("w", [lost.number], renew=True) == {}
+    assert await recorded() == before
+    await jobs.queue.renew(held)
+
+
+async def test_a_worker_renews_no_lease_but_those_that_it_names(jobs: Jobs) -> None:
+    """It lets go of what it cannot end in time."""
+    let_go = await jobs.taken((await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id)
+    kept = [await jobs.taken((await jobs.store.submit(PromptRequest(f"{number}"), TEMPLATE)).id) for number in range(2)]
+    jobs.time += LEASE - timedelta(seconds=1)
+    assert await jobs.queue.watch("w", [], renew=True) == {}
+    assert (await jobs.queue.watch("w", [kept[0].number], renew=True)).keys() == {kept[0].number}
+    await jobs.queue.renew(kept[1])
+    jobs.time += timedelta(seconds=1)
+    claimed = [await jobs.queue.claim(Worker("other"), Wanted(["docs"])) for _ in range(2)]
+    assert [taken and taken.number for taken in claimed] == [let_go.number, None]
+
+
+@pytest.mark.promise("jobs once")
+@pytest.mark.parametrize("server", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
+@pytest.mark.parametrize("change", ["renewed", "ended"])
+async def test_what_changes_while_somebody_claims_it_is_not_claimed(jobs: Jobs, change: str) -> None:
+    """Its worker renews a lease that is over at the moment when another one has found it."""
+    taken = await jobs.taken((await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id)
+    jobs.time += LEASE
+    claim = jobs.queue.claim(Worker("other"), Wanted(["docs"]))
+
+    async def change_before_the_claim(session: Session) -> asyncio.Task[Instruction | None]:
+        new = {"claimed_until": session.time(ago=-LEASE)} if change == "renewed" else {"state": "stopped"}
+        await session.execute(update(instructions).where(instructions.c.number == taken.number).values(new))
+        claiming = asyncio.create_task(claim)
+        while not await session.rows(select(text("1")).select_from(text("pg_locks")).where(text("NOT granted"))):
+            assert not claiming.done()
+        return claiming
+
+    claiming = await jobs.database.transact(change_before_the_claim)
+    assert await claiming is None
+
+
+async def test_no_two_deeds_of_a_job_wait_for_each_other(jobs: Jobs) -> None:
+    """A deadlock would be tried again: here it is not."""
+    at_once = jobs.database.waiting(0.5)  # PostgreSQL looks for one after a second
+    queue, store = InstructionQueue(at_once), JobStore(at_once, "docs", rate_limit=100_000)
+    proposals, pull_request = ProposalStore(at_once, "docs"), PullRequestDetails(number=1)
+    for _ in range(5):
+        job_id = (await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id
+        taken = await jobs.taken(job_id)
+        pending = await proposals.record_change(taken, title="T", description="D", checks=())
+        progress = ProgressUpdate(activity="reading", session="s", spent=Spent(sent=1, answered=1))
+        await asyncio.gather(
+            queue.renew(taken),
+            queue.watch("w", [taken.number], renew=True),
+            queue.record_progress(taken, progress),
+            queue.record_pushed(taken, "c0ffee"),
+            store.submit(PromptRequest("more", job_id), TEMPLATE),
+            store.cancel(job_id),
+            proposals.record_proposed(pending, pull_request, "http://x/pulls/1"),
+            proposals.take_due(),
+            queue.claim(Worker("other"), Wanted(["docs"])),
+        )
+        await queue.finish(taken, Outcome())
+        while (left := await queue.claim(Worker("w"), Wanted(["docs"]))) is not None:
+            await queue.finish(left, Outcome())
+        ended = await jobs.store.get(job_id)
+        assert (ended.status, ended.pr_link) == (Status.COMPLETED, "http://x/pulls/1")
+
+
+async def test_a_new_instruction_clears_what_the_one_before_said_and_one_begun_again_does_not(jobs: Jobs) -> None:
+    job_id = (await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id
+    await jobs.store.submit(PromptRequest("two", job_id), TEMPLATE)
+
+    async def recorded() -> tuple[str | None, str | None]:
+        [row] = await jobs.database.rows(select(table_of_jobs.c.details))
+        details = JobDetails.model_validate_json(row["details"])
+        return details.summary, details.revision
+
+    said = JobDetails(summary="Done", revision="c0ffee")
+    await jobs.queue.finish(await jobs.taken(job_id), Outcome(details=said))
+    assert await recorded() == ("Done", "c0ffee")
+    second = await jobs.taken(job_id)
+    assert (second.summary, await recorded()) == ("", (None, "c0ffee"))
+    await jobs.queue.record_answer(second, JobDetails(summary="Half"))
+    jobs.time += LEASE
+    assert (await jobs.taken(job_id)).summary == "Half"
+
+
+@pytest.mark.promise("jobs once")
+async def test_a_message_after_the_first_question_lets_a_job_continue_for_whoever_holds_it(jobs: Jobs) -> None:
+    """It is asked again by what was queued before, and the message answers both."""
+    job_id = (await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id
+    first = await jobs.taken(job_id)
+    await jobs.queue.record_progress(first, ProgressUpdate(spent=Spent(sent=10)))
+    for prompt in ("go on", "and that"):
+        jobs.time += timedelta(seconds=1)
+        await jobs.queue.record_budget_end(first, BudgetUsedUpError("spent", "More?"))
+        jobs.time += timedelta(seconds=1)
+        await jobs.store.submit(PromptRequest(prompt, job_id), TEMPLATE)
+    await jobs.queue.finish(first, Outcome(failure="spent"))
+    lost = await jobs.taken(job_id)
+    jobs.time += LEASE
+    again = await jobs.taken(job_id)
+    assert lost.prompt == again.prompt == "go on"
+    with pytest.raises(LeaseLostError):
+        await jobs.queue.spent_since_asked(lost)
+    assert await jobs.queue.spent_since_asked(again) == 0
+
+
+async def test_what_is_no_column_of_a_job_is_not_left_out_in_silence(jobs: Jobs) -> None:
+    with pytest.raises(KeyError, match="colour"):
+        await jobs.database.transact(lambda session: change_job(session, "any", colour="red"))
+
+
+async def test_the_answer_to_a_request_is_the_job_as_it_is_stored(jobs: Jobs) -> None:
+    jobs.store.choices = Choices(models=("large",))
+    job = await jobs.store.submit(PromptRequest("one", model="large"), TEMPLATE)
+    assert (await jobs.store.get(job.id), job.model) == (job, "large")
+    await jobs.queue.finish(await jobs.taken(job.id), Outcome())
+    again = await jobs.store.submit(PromptRequest("two", job.id), TEMPLATE)
+    assert (await jobs.store.get(job.id), again.model, again.status) == (again, TEMPLATE.model, Status.ACTIVE)
+
+
 @pytest.mark.promise("jobs once")
 async def test_who_lost_an_instruction_keeps_nobodys_lease(jobs: Jobs) -> None:
     """It learns of that, and another one gets what its new worker does not renew."""
@@ -449,6 +617,7 @@ async def test_a_message_waits_a_little_for_the_worker_that_has_its_jobs_folder(
     assert await jobs.queue.offers() == [{"docs": "claude in bubblewrap", "site": "codex in bubblewrap"}]
     for prompt, taker, wait in (("two", there, PREFERENCE), ("three", there, timedelta()), ("four", here, PREFERENCE)):
         await jobs.store.submit(PromptRequest(prompt, job_id), TEMPLATE)
+        await jobs.queue.announce(taker, {"docs": "claude"})
         if wait:
             other = here if taker is there else there
             await jobs.queue.announce(other, {"docs": "claude"})

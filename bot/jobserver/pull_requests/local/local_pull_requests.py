@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import quote
 
-from sqlalchemy import RowMapping, Select, delete, func, select, tuple_, update
+from sqlalchemy import RowMapping, bindparam, delete, func, select, tuple_, update
 
 from bot.codehosts.pull_request import Check, CheckOutcome, PullRequest, Review, Verdict
 from bot.jobapi.models import PullRequestState, Requester
@@ -97,7 +97,11 @@ class LocalPullRequests:
         self.reader = ContentsReader(mirror)
         self.database = database
         self._project_id = project_id
-        self._own = local_pull_requests.c.project_id == project_id
+        columns = local_pull_requests.c
+        self._own = columns.project_id == project_id
+        self._numbered = select(local_pull_requests).where(self._own, columns.number == bindparam("number"))
+        of_branch = select(local_pull_requests).where(self._own, columns.branch == bindparam("branch"))
+        self._of_branch = of_branch.order_by(columns.number.desc()).limit(1)
         self._mirror = mirror
         self._base = base
         self._public_url = public_url
@@ -277,14 +281,12 @@ class LocalPullRequests:
 
     async def _get(self, number: int) -> PullRequestRow:
         """Returns a pull request. Raises PullRequestNotFoundError."""
-        for row in await self.database.rows(_of(number).where(self._own)):
+        for row in await self.database.rows(self._numbered, number=number):
             return _from_row(row)
         raise PullRequestNotFoundError("there is no pull request of this number")
 
     async def _newest(self, branch: str) -> PullRequestRow | None:
-        of_branch = select(local_pull_requests).where(self._own, local_pull_requests.c.branch == branch)
-        rows = await self.database.rows(of_branch.order_by(local_pull_requests.c.number.desc()).limit(1))
-        return next(map(_from_row, rows), None)
+        return next(map(_from_row, await self.database.rows(self._of_branch, branch=branch)), None)
 
     @transaction
     async def _insert(self, session: Session, new: NewPullRequest, start: str, head: str) -> PullRequestRow:
@@ -309,7 +311,7 @@ class LocalPullRequests:
 
     @transaction
     async def _describe(self, session: Session, number: int, addition: str) -> None:
-        row = await session.first(_of(number).with_for_update())
+        row = await session.first(self._numbered.with_for_update(), number=number)
         if row and addition not in row["description"] and len(row["description"]) < _DESCRIPTION_LIMIT:
             described = update(local_pull_requests).where(local_pull_requests.c.number == number)
             await session.execute(described.values(description=f"{row['description']}\n\n{addition}"))
@@ -427,10 +429,6 @@ def _require_newest(row: PullRequestRow, head: str) -> None:
         raise DecisionError(f"This pull request is {row.state.value}, so nothing more can be decided here.")
     if row.head_commit != head:
         raise DecisionError("The branch has changed since you opened this page. Look at it again, then decide.")
-
-
-def _of(number: int) -> Select[Any]:
-    return select(local_pull_requests).where(local_pull_requests.c.number == number)
 
 
 def _from_row(row: RowMapping) -> PullRequestRow:
