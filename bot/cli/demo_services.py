@@ -90,7 +90,7 @@ async def running_demo(directory: Path, port: int | None, agent: str = "") -> As
         app = App(config, edges)
         stack.push_async_callback(app.stop)
         await app.start()
-        merge_key = next((reviewer.key.get_secret_value() for reviewer in settings.reviewer_list), "")
+        merge_key = next((reviewer.key.get_secret_value() for reviewer in settings.reviewers.current), "")
         yield Demo(workspace, app, edges, url, repository, merge_key)
 
 

@@ -174,9 +174,3 @@ class GitHubSettings(Settings):
         if has_credentials and value.startswith("http:") and not is_private(value):
             raise ValueError("must begin with https: over http, GitHub's token could be read in transit")
         return value
-
-    @property
-    def github_secrets(self) -> tuple[str, ...]:
-        """The values that no log may show."""
-        given = (self.github_token, self.github_app_private_key)
-        return tuple(secret.get_secret_value() for secret in given if secret)

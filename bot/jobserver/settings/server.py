@@ -178,10 +178,6 @@ class PageSettings(Settings):
         f"at least {_SHORTEST_KEY} characters, best in a file; without it nobody can",
     )
 
-    @property
-    def reviewer_list(self) -> tuple[Reviewer, ...]:
-        return self.reviewers.current
-
 
 def _encryption_key(key: str) -> None:
     if not re.fullmatch(r"[0-9a-f]{64}", key):
@@ -345,9 +341,9 @@ class JobServerSettings(
     @property
     def warning_about_reviewers(self) -> str:
         """What is missing for this server's own pages to be read and used; empty if nothing is."""
-        if self.private_pages and self.pull_requests == "local" and not self.reviewer_list:
+        if self.private_pages and self.pull_requests == "local" and not self.reviewers.current:
             return f"nobody can read the pull request pages: give each reviewer a key in {PREFIX}REVIEWERS"
-        if names := ", ".join(dict.fromkeys(one.name for one in self.reviewer_list if not one.may_decide)):
+        if names := ", ".join(dict.fromkeys(one.name for one in self.reviewers.current if not one.may_decide)):
             return (
                 f"these reviewers cannot merge, since their keys are too short: {names}. Give each {NEW_KEY} in "
                 f"{PREFIX}REVIEWERS, and remove the old one"

@@ -40,12 +40,12 @@ def test_pull_requests_are_at_github_if_credentials_exist(tmp_path: Path) -> Non
 def test_secrets_are_hidden_and_listed_for_masking() -> None:
     settings = made(GITHUB_TOKEN=TOKEN)
     assert TOKEN not in f"{settings!r} {settings.model_dump()}"
-    assert settings.github_secrets == (TOKEN,)
+    assert settings.fixed_secrets == (TOKEN,)
 
 
 def test_a_key_on_one_line_is_accepted() -> None:
     settings = made(GITHUB_APP_ID="1", GITHUB_APP_PRIVATE_KEY=app_key_pem().replace("\n", "\\n"))
-    assert settings.github_secrets == (app_key_pem(),)
+    assert settings.fixed_secrets == (app_key_pem(),)
 
 
 def test_lists_and_pairs_are_parsed() -> None:

@@ -171,7 +171,7 @@ def test_what_is_read_later_has_the_secrets_that_the_process_has_forgotten(tmp_p
     forget_secrets(environ)
     file.write_text(DOCS + SITE)
     assert projects.look()
-    assert [one.name for one in projects.current["site"].reviewer_list] == ["Ada"]
+    assert [one.name for one in projects.current["site"].reviewers.current] == ["Ada"]
 
 
 def test_a_change_that_is_not_valid_waits_until_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -184,19 +184,19 @@ ADA, BEN = "planted-key-of-ada", "planted-key-of-ben"
 def test_reviewers_are_read_from_a_file_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "reviewers").write_text(f"Ada  Lovelace: {ADA}\n\n Ben:{BEN}\n")
     settings = made(REVIEWERS_FILE=str(tmp_path / "reviewers"))
-    found = [(one.name, one.key.get_secret_value()) for one in settings.reviewer_list]
+    found = [(one.name, one.key.get_secret_value()) for one in settings.reviewers.current]
     assert found == [("Ada Lovelace", ADA), ("Ben", BEN)]
     assert ADA not in repr(settings)
-    assert ADA not in repr(settings.reviewer_list)
-    assert made(REVIEWERS=f"Ada:{ADA}, Ben:{BEN}").reviewer_list[1].name == "Ben"
-    assert made().reviewer_list == ()
+    assert ADA not in repr(settings.reviewers.current)
+    assert made(REVIEWERS=f"Ada:{ADA}, Ben:{BEN}").reviewers.current[1].name == "Ben"
+    assert made().reviewers.current == ()
 
 
 def test_an_empty_reviewers_file_lists_nobody_until_it_has_a_line(tmp_path: Path) -> None:
     file = tmp_path / "reviewers"
     file.touch()
     settings = made(REVIEWERS_FILE=str(file))
-    assert settings.reviewer_list == ()
+    assert settings.reviewers.current == ()
     assert settings.reviewers.file == SecretFile(file, f"{PREFIX}REVIEWERS_FILE"), "it is read again"
     with pytest.raises(ConfigError, match="API_KEY is missing"):
         JobServerSettings.from_environment({f"{PREFIX}REPOSITORY": "/srv/docs.git", f"{PREFIX}API_KEY_FILE": str(file)})
@@ -255,7 +255,7 @@ def test_drafts_are_public_only_if_no_program_can_reach_them() -> None:
 @pytest.mark.parametrize(("key", "may"), [("k" * 22, True), ("k" * 21, False)])
 def test_a_short_key_of_1_0_0_loses_merging_and_the_warning_says_how_to_replace_it(key: str, *, may: bool) -> None:
     settings = made(REVIEWERS=f"Ada: {key}\nBen: {BEN}-long-enough")
-    assert [one.may_decide for one in settings.reviewer_list] == [may, True]
+    assert [one.may_decide for one in settings.reviewers.current] == [may, True]
     words = "too short: Ada. Give each a new one of at least 22 characters (openssl rand -hex 24)"
     assert (words in settings.warning_about_reviewers) is not may
 
