@@ -20,7 +20,7 @@ from bot.jobserver.documents import PICTURE_FORMATS, PageSource
 from bot.jobserver.errors import DecisionError, JobServerError, PullRequestNotFoundError
 from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, MarkdownRenderer, rendered_files
-from bot.jobserver.pages.reviewers import Gate, challenge
+from bot.jobserver.pages.reviewers import Gate, refusal
 from bot.jobserver.pull_requests.local.local_pull_requests import (
     Judgement,
     LocalPullRequests,
@@ -245,7 +245,8 @@ class PageRoutes:
         owner, projects = await self.project_of(int(number)), self.projects()
         closed = [name for name, pages in projects.items() if not pages.gate.may_read(request)]
         if closed and (owner in closed or owner not in projects):
-            raise challenge("Pagehand reviewers")
+            has_reviewers = any(projects[name].gate.somebody_may_decide for name in closed)
+            raise refusal("Pagehand reviewers", has_reviewers=has_reviewers)
         return owner
 
 

@@ -68,9 +68,7 @@ class Gate:
         return reviewer.name
 
     def _refusal(self) -> web.HTTPError:
-        if self._reviewers.current:
-            return challenge(self._realm)
-        return web.HTTPForbidden(reason=_NOBODY)
+        return refusal(self._realm, has_reviewers=self.somebody_may_decide)
 
     def _sender(self, request: web.Request) -> Reviewer | None:
         """Takes the same time for every key."""
@@ -82,8 +80,10 @@ class Gate:
         return found[0] if found else None
 
 
-def challenge(realm: str) -> web.HTTPUnauthorized:
-    """Has the browser ask for name and key, which it sends wherever it is asked for the same realm."""
+def refusal(realm: str, *, has_reviewers: bool) -> web.HTTPError:
+    """Has the browser ask for name and key, which it sends wherever the realm is the same; not where nobody has one."""
+    if not has_reviewers:
+        return web.HTTPForbidden(reason=_NOBODY)
     return web.HTTPUnauthorized(reason=_WHO, headers={"WWW-Authenticate": f'Basic realm="{realm}", charset="UTF-8"'})
 
 

@@ -215,6 +215,16 @@ async def test_who_may_not_read_a_page_does_not_learn_whose_it_is(tmp_path: Path
             assert answer.headers["Location"] == f"/site/pulls/{number}", "there is only one"
 
 
+async def test_where_nobody_may_read_no_browser_asks_for_a_key(tmp_path: Path) -> None:
+    many = ManyProjects(tmp_path)
+    many.write(docs=DOCS, site={"api_key": SITE_KEY, "checks": "git --version"})
+    async with started(many):
+        await many.done("site", SITE_KEY)
+        for page in ("/site/pulls/1", "/pulls/1", "/pulls/9"):
+            answer = await many.client.get(f"{many.url}{page}")
+            assert (answer.status_code, "there are none yet" in answer.text) == (403, True), page
+
+
 async def serves(many: ManyProjects, *names: str) -> bool:
     return set((await many.health())["projects"]) == set(names)
 
