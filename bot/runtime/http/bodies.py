@@ -4,10 +4,8 @@ from aiohttp import StreamReader
 
 
 async def read_up_to(limit: int, content: StreamReader) -> bytes:
-    """Reads everything, or stops once it has read more than `limit` bytes."""
+    """Reads everything, or `limit` bytes and one more."""
     found = bytearray()
-    async for piece in content.iter_any():
+    while len(found) <= limit and (piece := await content.read(limit + 1 - len(found))):
         found += piece
-        if len(found) > limit:
-            break
     return bytes(found)

@@ -18,10 +18,12 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.base_protocol import BaseProtocol
 from support.fakes.slack_payloads import signed
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running
 from support.worlds.listening_world import listening
 
+from bot.runtime.http.bodies import read_up_to
 from bot.runtime.http.server import (
     MOST_CONNECTIONS,
     HttpServer,
@@ -368,6 +370,14 @@ async def test_verified_requests_do_not_count(counting: Visited) -> None:
     counting.may_answer.set()
     assert b"200 OK" in await reader.readline()
     assert counting.server._pending.total == 0
+
+
+@pytest.mark.promise("strangers")
+async def test_a_body_is_read_no_further_than_needed_to_see_that_it_is_too_long() -> None:
+    content = aiohttp.StreamReader(BaseProtocol(loop := asyncio.get_running_loop()), 2**16, loop=loop)
+    content.feed_data(bytes(100_000))  # one piece may be larger than the limit
+    content.feed_eof()
+    assert len(await read_up_to(10, content)) == 11
 
 
 @pytest.mark.promise("strangers")
