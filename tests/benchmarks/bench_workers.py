@@ -95,7 +95,7 @@ async def with_libraries() -> tuple[float, float]:
     assert process.stdout is not None
     await process.stdout.readline()
     figures = cpu_of(process.pid), megabytes_of(process.pid)
-    await process.communicate()
+    await process.communicate(b"")
     return figures
 
 
