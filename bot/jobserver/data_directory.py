@@ -78,7 +78,7 @@ def require_own(directory: Path) -> None:
 
 def not_usable(directory: Path, error: OSError) -> str:
     """Says why a data directory cannot be used and, if it is closed to the server's user, how to change that."""
-    why = "it is a file" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+    why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
     more = f": {_remedy(directory)}" if isinstance(error, PermissionError) else ""
     return f"the data directory {directory} cannot be used: {why}{more}"
 

@@ -149,6 +149,7 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
         ({"repository": "http://127.0.0.1:9/docs.git"}, "repository", "the repository's host cannot be reached"),
         ({"base_branch": "trunk"}, "repository", "it has no branch trunk: set PAGEHAND_JOBSERVER_BASE_BRANCH"),
         ({"data_directory": Path("/proc/data")}, "data", "the data directory /proc/data cannot be used"),
+        ({"data_directory": Path("/proc/stat/data")}, "data", "/proc/stat/data cannot be used: Not a directory"),
         ({"checks": (("no-such-linter", "."),)}, "checks", "there is no program no-such-linter here"),
         pytest.param(
             {"database_url": "postgresql://ada@127.0.0.1:9/docs"},
