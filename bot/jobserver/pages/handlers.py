@@ -81,7 +81,7 @@ def render_page(template: str, *, status: int = 200, **values: object) -> web.Re
 def error_page(request: web.Request, status: int, message: str) -> web.Response:
     project = request.match_info.get("project")
     root = pages_of(project) if project else "/pulls"
-    return render_page("error.html", status=status, message=message, root=root, here=request.path)
+    return render_page("error.html", status=status, message=message, root="" if root == request.path else root)
 
 
 async def form_fields(request: web.Request) -> Mapping[str, str]:
