@@ -184,7 +184,9 @@ class ToPerson(NoticeContent):
 
 @dataclass(frozen=True)
 class PostOutdated(NoticeContent):
-    """The post with this key, if there is one, has to show the job's state as it is now. It is no row of its own."""
+    """The post or the reaction with this key, if there is one, has to show the state as it is now. It is no row of its
+    own.
+    """
 
     told_though_muted: ClassVar = True
 

@@ -18,7 +18,15 @@ from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ReplyModes, everyone
 from bot.domain.threads.thread import Thread
 from bot.notices.answers import AnswerMissing, AnswerRequested, Introduction
-from bot.notices.notice import CARD_CHANGED, CardChanged, Delivery, ReactionChanged
+from bot.notices.notice import (
+    CARD_CHANGED,
+    CardChanged,
+    Delivery,
+    NewNotice,
+    PostOutdated,
+    ReactionChanged,
+    within_thread,
+)
 from bot.notices.pictures import PicturesShown
 from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
 from bot.ports.job_api import JobApi
@@ -276,7 +284,10 @@ class Outbox(SlackWorker[ClaimedNotice]):
         if isinstance(item.notice.message, ReactionChanged):
             wanted = item.notice.message
             progress = delivery.after_call(item.notice, wanted, delivery.next_call(item.notice, wanted))
-            await tx.notices.reacted(item.notice, self._owner, progress)
+            if not await tx.notices.reacted(item.notice, self._owner, progress):
+                # The process was paused: this call came late, and may have changed what another process has shown.
+                key = within_thread(item.thread.id, item.notice.key)
+                await tx.notices.add(item.thread.id, NewNotice(key, PostOutdated()))
             return
         if _is_new_post(item):
             await tx.slack_calls.posted(item.thread.channel_id, failed=False)

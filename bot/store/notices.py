@@ -76,6 +76,8 @@ _REOPEN = (
         state=case((SENDING, notices.c.state), else_=NoticeState.WAITING),
         due_at=case((SENDING, notices.c.due_at), else_=bindparam("now", type_=Double)),
         attempts=case((SENDING, notices.c.attempts), else_=0),
+        reactions_shown=null(),
+        reaction_added=False,
         problem="",
     )
 )

@@ -7,6 +7,7 @@ from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, Claim, CoreWorld
 
 from bot.domain.commands import ThreadWord
+from bot.domain.delivery import ReactionCall
 from bot.domain.messages import SlackFile
 from bot.domain.projects import ReplyMode
 from bot.domain.requests.new_jobs import NewJob
@@ -20,7 +21,7 @@ from bot.domain.requests.request import (
     RequestState,
     WayIn,
 )
-from bot.domain.threads.thread import ThreadOrigin
+from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import (
     ChatRejected,
     JobApiBusy,
@@ -33,7 +34,7 @@ from bot.errors import (
 from bot.jobapi.models import Job, JobDetails, PromptCall
 from bot.notices.answers import HelpRequested, StatusRequested
 from bot.notices.job import JobFailed, JobFinished
-from bot.notices.notice import Reaction
+from bot.notices.notice import NewNotice, NoticeKey, Reaction, ReactionChanged
 from bot.notices.questions import ReplyHeld
 from bot.notices.requests import RequestRejected
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
@@ -394,6 +395,34 @@ async def test_a_process_paused_past_its_lease_releases_merged_replies(world: Co
     await edit(world, ts, 1, "", 20)
     await being_sent.process(wait=5)
     assert world.job_api.messages[JOB] == ["Two"]
+
+
+@pytest.mark.promise("paused")
+@pytest.mark.parametrize("late", [ReactionCall(Reaction.PROBLEM), ReactionCall(Reaction.ACCEPTED, removes=True)])
+async def test_a_reaction_that_a_paused_process_changed_late_is_set_again(
+    world: CoreWorld, ts: str, late: ReactionCall
+) -> None:
+    """What it wanted was newest when it looked; another process has shown something newer since."""
+    other, react, key = CoreWorld("two").on(world.store, world.clock, beside=world), world.chat.react, NoticeKey("late")
+    thread = await world.thread(ts)
+
+    async def wants(reaction: Reaction | None) -> None:
+        wanted = NewNotice(key, ReactionChanged(at(1), reaction))
+        await world.store.transact(lambda tx: tx.notices.add(thread.id, wanted))
+
+    async def paused(thread: Thread, message_ts: str, call: ReactionCall) -> None:
+        assert call == ReactionCall(Reaction.PROBLEM)
+        world.chat.react = react  # type: ignore[method-assign]
+        world.clock.advance(40)
+        await wants(Reaction.ACCEPTED)
+        await other.pass_time(5)
+        assert world.chat.all_reactions[message_ts] == [Reaction.ACCEPTED]
+        await react(thread, message_ts, late)
+
+    await wants(Reaction.PROBLEM)
+    world.chat.react = paused  # type: ignore[method-assign]
+    await world.pass_time(30)
+    assert world.chat.all_reactions[at(1)] == [Reaction.ACCEPTED]
 
 
 async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: str) -> None:
