@@ -285,9 +285,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             wanted = item.notice.message
             progress = delivery.after_call(item.notice, wanted, delivery.next_call(item.notice, wanted))
             if not await tx.notices.reacted(item.notice, self._owner, progress):
-                # The process was paused: this call came late, and may have changed what another process has shown.
-                key = within_thread(item.thread.id, item.notice.key)
-                await tx.notices.add(item.thread.id, NewNotice(key, PostOutdated()))
+                await _show_again(tx, item)
             return
         if _is_new_post(item):
             await tx.slack_calls.posted(item.thread.channel_id, failed=False)
@@ -298,9 +296,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
             await card_posted(tx, thread, ts, self._modes)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id)
-        if not held and item.notice.delivery is Delivery.CARD and await tx.threads.get(item.thread.id):
-            # The process was paused. This call came late, and may have overwritten what another process has shown.
-            await tx.notices.add(item.thread.id, CARD_CHANGED)
+        if not held and (item.notice.delivery is Delivery.CARD or item.notice.posted_ts is not None):
+            await _show_again(tx, item)
 
     async def _record_rate_limited(
         self, item: ClaimedNotice, error: errors.ChatRateLimited, tx: OutboxTransaction
@@ -336,6 +333,13 @@ class Outbox(SlackWorker[ClaimedNotice]):
                 await give_up(tx, item, given_up, self._owner, self._modes)
             case other:
                 assert_never(other)
+
+
+async def _show_again(tx: OutboxTransaction, item: ClaimedNotice) -> None:
+    """The process was paused. Its call came late, and may have overwritten what another process has shown."""
+    if await tx.threads.get(item.thread.id):
+        outdated = NewNotice(within_thread(item.thread.id, item.notice.key), PostOutdated())
+        await tx.notices.add(item.thread.id, CARD_CHANGED if item.notice.delivery is Delivery.CARD else outdated)
 
 
 def _is_reaction(item: ClaimedNotice) -> bool:

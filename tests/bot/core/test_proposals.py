@@ -1,5 +1,7 @@
 """A plan that the agent proposed: only a press of Start accepts it, once; anything else takes the buttons away."""
 
+from dataclasses import replace
+
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
@@ -9,12 +11,12 @@ from bot.domain.projects import ChannelSettings, PostMode, Projects
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
-from bot.domain.threads.thread import ProposalEnd
+from bot.domain.threads.thread import ProposalEnd, Thread
 from bot.errors import ChatRejected, JobApiBusy, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import JobDetails, Mode, Proposal, ProposalState, ProposedPage
 from bot.notices.answers import ActionAnswer
 from bot.notices.job import JobFinished, PullRequestFound
-from bot.notices.notice import in_database
+from bot.notices.notice import Notice, in_database
 from bot.notices.proposals import ProposalMade, ProposalOver, ProposalPressed, ProposalWaits
 from bot.notices.requests import RequestRejected, RequestUncertain
 from bot.scheduler.retention import RetentionSweeper
@@ -105,6 +107,24 @@ async def test_a_second_press_is_told_who_started(world: CoreWorld, ts: str) -> 
     await press(world, ts, who=BEN)
     assert world.job_api.messages[JOB] == [START_WORDS]
     assert told(world) == [(BEN.id, ProposalEnd.STARTED)]
+
+
+@pytest.mark.promise("paused")
+async def test_a_post_that_a_paused_process_edited_late_shows_the_newest_again(world: CoreWorld, ts: str) -> None:
+    other, update = CoreWorld("two").on(world.store, world.clock, beside=world), world.chat.update
+
+    async def paused(thread: Thread, notice: Notice, ts: str) -> None:
+        world.chat.update = update  # type: ignore[method-assign]
+        world.clock.advance(40)
+        await other.pass_time(5)
+        assert await shown(world, thread.card_ts or "") is ProposalEnd.STARTED
+        before_the_press = replace(thread.state.planning, proposal_end=None)
+        await update(replace(thread, state=replace(thread.state, planning=before_the_press)), notice, ts)
+
+    world.chat.update = paused  # type: ignore[method-assign]
+    await press(world, ts)
+    await world.pass_time(60)
+    assert await shown(world, ts) is ProposalEnd.STARTED
 
 
 async def test_a_deleted_post_of_a_plan_says_nothing_of_its_channel(world: CoreWorld, ts: str) -> None:
