@@ -346,7 +346,7 @@ def _note_work(state: ThreadState, seen: _Seen) -> ThreadState:
         began, ended = now if before.ended else began, 0.0
     elif not before.ended:
         ended = now
-    elif _ended_unseen(state, seen):
+    elif _ended_unseen(state, seen) or (job.status in {COMPLETED, FAILED} and job.status != before.status):
         began, ended = 0.0, now  # it was never observed running, so its start is unknown
     return replace(state, work=replace(state.work, work_began_at=began, work_ended_at=ended))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import Decision, JobNotFound, JobObserved, Observation, decide
+from bot.domain.jobs.observe import Decision, JobNotFound, JobObserved, Observation, decide, open_round
 from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import GONE_AFTER, Polling
 from bot.domain.requests.follow_ups import MOST_CHARACTERS, MOST_MERGED, as_one, merged_with
@@ -22,7 +22,7 @@ from bot.domain.requests.settle import (
 )
 from bot.domain.threads.thread import Announcements, Participation, ThreadState, Work
 from bot.jobapi.models import Job, JobDetails, PromptFile
-from bot.notices.job import JobActiveAgain, JobFinished, JobStarted, PullRequestFound
+from bot.notices.job import JobActiveAgain, JobFailed, JobFinished, JobStarted, PullRequestFound
 from bot.notices.notice import NewNotice, NoticeContent, NoticeKey, Reaction
 from bot.notices.requests import (
     AccessDenied,
@@ -157,6 +157,21 @@ def test_an_end_that_is_seen_before_its_follow_up_is_known_to_be_taken_is_told_o
     again = decide(end.state, seen, 60.0, Polling())
     told = [type(notice.message) for each in (found, taken, end, again) for notice in each.notices]
     assert told == [PullRequestFound, JobFinished]
+
+
+def test_another_end_without_details_that_is_told_before_its_follow_up_is_known_to_be_taken_is_told_once() -> None:
+    """Nobody saw the job at work in between; the follow-up is tried again, which opens a round."""
+    failed = JobObserved(Job("j1", "failed", pr_link=LINK))
+    state = replace(
+        ENDED, work=Work(work_ended_at=10.0), announcements=replace(ENDED.announcements, announced=frozenset())
+    )
+    told = decide(replace(state, round=2), failed, 23.0, Polling())
+    claimed_again = open_round(told.state, 36.0, Polling())
+    repeated = replace(FOLLOW_UP, first_tried_at=20.0, attempts=2)
+    taken = settled(repeated, Accepted(ACTIVE, outdated=True), claimed_again, now=36.0)
+    again = decide(taken.state, failed, 37.0, Polling())
+    lasts = decide(again.state, failed, 60.0, Polling())
+    assert [type(notice.message) for each in (told, taken, again, lasts) for notice in each.notices] == [JobFailed]
 
 
 @pytest.mark.parametrize(
