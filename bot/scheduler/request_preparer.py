@@ -268,7 +268,7 @@ class RequestPreparer(worker.SlackWorker[ClaimedRequest]):
         in_order = sorted({item.thread.id, item.thread.follows} - {""})
         locked = {thread_id: await tx.threads.get(thread_id) for thread_id in in_order}
         thread = locked[item.thread.id]
-        request = await tx.requests.claimed(item.request, self._owner)
+        request = await tx.requests.claimed(item.request, self._owner, RequestState.PREPARING)
         return None if thread is None or request is None else (thread, request)
 
     async def _conclude(self, item: ClaimedRequest, found: RequestFacts, tx: RequestTransaction) -> None:

@@ -272,7 +272,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """Records what is sent with a request, unless another process has claimed it."""
 
         async def work(tx: RequestTransaction) -> None:
-            if await tx.requests.claimed(request, self._owner):
+            if await tx.requests.claimed(request, self._owner, RequestState.SENDING):
                 await keep(tx)
 
         await self.record(work, leaves=NOTHING)
@@ -353,7 +353,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def _settle(self, tx: RequestTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
         thread = await tx.threads.get(item.thread.id)
-        held = await tx.requests.claimed(item.request, self._owner)
+        held = await tx.requests.claimed(item.request, self._owner, RequestState.SENDING)
         request = held or await tx.requests.get(item.request.id)
         if thread is None or request is None:
             return
@@ -392,7 +392,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
         async def work(tx: RequestTransaction) -> None:
             await tx.threads.get(request.thread_id)
-            if (newest := await tx.requests.claimed(request, self._owner)) is not None:
+            if (newest := await tx.requests.claimed(request, self._owner, RequestState.SENDING)) is not None:
                 await give_back(tx, newest, await tx.requests.merged_into(newest), due_in=due_in)
 
         await self._store.transact(work)

@@ -93,7 +93,7 @@ _CLAIMED = (
         requests.c.id == bindparam("request"),
         requests.c.thread_id == bindparam("thread"),
         requests.c.claimed_by == bindparam("owner"),
-        requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
+        requests.c.state == bindparam("state"),
     )
     .with_for_update()
 )
@@ -230,11 +230,13 @@ class RequestQueue(Requests):
         await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
         return claimed
 
-    async def claimed(self, request: Request, owner: str) -> Request | None:
-        """Returns a request that is being prepared or sent as it is now, locked; None if `owner` has no claim on it any
-        more: it has until somebody else claims it, even after its lease ran out. Lock its thread first.
+    async def claimed(self, request: Request, owner: str, state: RequestState) -> Request | None:
+        """Returns a request that `owner` is preparing or sending (`state`) as it is now, locked; None if it is not any
+        more: it is until somebody else claims the request, even after its lease ran out, or itself for the other, after
+        a stop for example. Lock its thread first.
         """
-        rows = await self._session.rows(_CLAIMED, request=request.id, thread=request.thread_id, owner=owner)
+        claim = {"owner": owner, "state": state}
+        rows = await self._session.rows(_CLAIMED, request=request.id, thread=request.thread_id, **claim)
         return request_from(rows[0]) if rows else None
 
     async def set_text(self, request_id: str, text: str) -> None:

@@ -84,14 +84,14 @@ async def test_a_request_with_an_expired_lease_is_uncertain(store: StoreWorld, c
     await store.claim_requests("dead")
     clock.advance(LEASE - 1)
     assert not await store.claim_requests("alive")
-    assert await store.transact(lambda tx: tx.requests.claimed(a_start(), "dead"))
+    assert await store.transact(lambda tx: tx.requests.claimed(a_start(), "dead", RequestState.SENDING))
     clock.advance(1)
     [claimed] = await store.claim_requests("alive")
     assert (claimed.uncertain, claimed.request.attempts) == (True, 2)
-    assert not await store.transact(lambda tx: tx.requests.claimed(a_start(), "dead"))
-    assert await store.transact(lambda tx: tx.requests.claimed(a_start(), "alive"))
+    assert not await store.transact(lambda tx: tx.requests.claimed(a_start(), "dead", RequestState.SENDING))
+    assert await store.transact(lambda tx: tx.requests.claimed(a_start(), "alive", RequestState.SENDING))
     await store.settle("t1-start", RequestState.ACCEPTED)
-    assert not await store.transact(lambda tx: tx.requests.claimed(a_start(), "alive"))
+    assert not await store.transact(lambda tx: tx.requests.claimed(a_start(), "alive", RequestState.SENDING))
 
 
 @pytest.mark.either_database

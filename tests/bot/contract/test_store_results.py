@@ -21,7 +21,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.delivery import ReactionProgress
-from bot.domain.requests.request import RejectionReason
+from bot.domain.requests.request import RejectionReason, RequestState
 from bot.errors import StoreError
 from bot.notices.notice import Delivery, NewNotice, NoticeKey, PostOutdated, Reaction, ReactionChanged
 from bot.notices.requests import RequestRejected, RequestSummary
@@ -230,7 +230,7 @@ async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: 
 
     assert await store.transact(merge_again) == [f"t1-{second}"]
     assert (await store.get_request(f"t1-{second}")).uncertain
-    assert await store.transact(lambda tx: tx.requests.claimed(a_follow_up(second), "two"))
+    assert await store.transact(lambda tx: tx.requests.claimed(a_follow_up(second), "two", RequestState.SENDING))
 
 
 THREADS = ("t1", "t2", "t3", "t4")

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
@@ -309,6 +310,25 @@ async def test_a_stop_withdraws_what_was_written_before(world: CoreWorld, ts: st
     await anyway(world, "Before")
     assert [message.splitlines()[0] for message in world.job_api.messages[JOB]] == ["Before"]
     assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+async def test_a_reply_that_was_being_prepared_when_a_stop_withdrew_it_is_sent_once(
+    world: CoreWorld, ts: str, *, is_sent: bool
+) -> None:
+    """Slack is slow to tell what it takes; meanwhile its writer has it sent anyway, by the same process."""
+    await world.receive(Reply(BEN, "C1", ts, at(1), "Before"))
+    being_prepared = await world.claim(world.request_preparer)
+    await said(world, ts, at(50), wait=30)
+    await world.press(RequestKind.SEND_HELD, BEN, request_of(world, "Before"), key="anyway")
+    while not (being_sent := [*await world.request_sender.claim(10)]):
+        await world.step(world.request_preparer)
+        world.clock.advance(0.5)
+    send = partial(world.request_sender.process, being_sent[0], world.clock.monotonic())
+    for each in (send, being_prepared.process) if is_sent else (being_prepared.process, send):
+        await each()
+    await world.pass_time(60)
+    assert world.job_api.messages[JOB] == ["Before"]
 
 
 @pytest.mark.first(delivered=1)

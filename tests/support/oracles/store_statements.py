@@ -158,7 +158,7 @@ async def _reply_early(store: StoreWorld, clock: FakeClock) -> None:
 
 async def _request(store: StoreWorld, clock: FakeClock) -> None:
     (start,) = await store.claim_requests()
-    assert await store.transact(lambda tx: tx.requests.claimed(start.request, "one"))
+    assert await store.transact(lambda tx: tx.requests.claimed(start.request, "one", RequestState.SENDING))
     await store.transact(lambda tx: tx.requests.settle(start.request.id, RequestState.ACCEPTED))
     await store.transact(lambda tx: tx.threads.save_state("t1", ThreadState(job=JOB), poll_in=0.0))
     assert await store.transact(lambda tx: tx.requests.find_start("t1"))
