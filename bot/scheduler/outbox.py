@@ -296,7 +296,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             await card_posted(tx, thread, ts, self._modes)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id)
-        if not held and (item.notice.delivery is Delivery.CARD or item.notice.posted_ts is not None):
+        if not held:
             await _show_again(tx, item)
 
     async def _record_rate_limited(
@@ -321,7 +321,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             await tx.slack_calls.posted(item.thread.channel_id, failed=True)
         match delivery.after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
             case delivery.RetryLater() as later:
-                await tx.notices.postpone(
+                held = await tx.notices.postpone(
                     item.notice,
                     self._owner,
                     due_in=later.due_in,
@@ -329,6 +329,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
                     without_blocks=later.without_blocks,
                     problem=later.reason,
                 )
+                if not held and later.uncertain:
+                    await _show_again(tx, item)
             case delivery.GiveUp() as given_up:
                 await give_up(tx, item, given_up, self._owner, self._modes)
             case other:
@@ -337,9 +339,11 @@ class Outbox(SlackWorker[ClaimedNotice]):
 
 async def _show_again(tx: OutboxTransaction, item: ClaimedNotice) -> None:
     """The process was paused. Its call came late, and may have overwritten what another process has shown."""
-    if await tx.threads.get(item.thread.id):
-        outdated = NewNotice(within_thread(item.thread.id, item.notice.key), PostOutdated())
-        await tx.notices.add(item.thread.id, CARD_CHANGED if item.notice.delivery is Delivery.CARD else outdated)
+    notice = item.notice
+    changes = notice.delivery in {Delivery.CARD, Delivery.REACTION} or notice.posted_ts is not None
+    if changes and await tx.threads.get(item.thread.id):
+        outdated = NewNotice(within_thread(item.thread.id, notice.key), PostOutdated())
+        await tx.notices.add(item.thread.id, CARD_CHANGED if notice.delivery is Delivery.CARD else outdated)
 
 
 def _is_reaction(item: ClaimedNotice) -> bool:

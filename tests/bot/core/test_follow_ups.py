@@ -24,6 +24,7 @@ from bot.domain.requests.request import (
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import (
     ChatRejected,
+    ChatUncertain,
     JobApiBusy,
     JobApiError,
     JobApiNotAllowed,
@@ -398,9 +399,10 @@ async def test_a_process_paused_past_its_lease_releases_merged_replies(world: Co
 
 
 @pytest.mark.promise("paused")
+@pytest.mark.parametrize("is_answered", [True, False])
 @pytest.mark.parametrize("late", [ReactionCall(Reaction.PROBLEM), ReactionCall(Reaction.ACCEPTED, removes=True)])
 async def test_a_reaction_that_a_paused_process_changed_late_is_set_again(
-    world: CoreWorld, ts: str, late: ReactionCall
+    world: CoreWorld, ts: str, late: ReactionCall, *, is_answered: bool
 ) -> None:
     """What it wanted was newest when it looked; another process has shown something newer since."""
     other, react, key = CoreWorld("two").on(world.store, world.clock, beside=world), world.chat.react, NoticeKey("late")
@@ -418,6 +420,8 @@ async def test_a_reaction_that_a_paused_process_changed_late_is_set_again(
         await other.pass_time(5)
         assert world.chat.all_reactions[message_ts] == [Reaction.ACCEPTED]
         await react(thread, message_ts, late)
+        if not is_answered:
+            raise ChatUncertain("it took too long")
 
     await wants(Reaction.PROBLEM)
     world.chat.react = paused  # type: ignore[method-assign]
